@@ -7,7 +7,8 @@
 //!
 //! This file only declares and re-exports. A room is a folder or a file. It uses only rooms before it in this order: `values`,
 //! `disk`, `packed`, `reads`, `record`, `changes`, `write`, `kinds`, `format`, `origin`, `writer`, `opening`, `whole`, `export`,
-//! `node`.
+//! `node`. In a room, `pub` marks what other rooms may use. What others than the store may use is re-exported here; members of
+//! such types that are not for them are `pub(in crate::store)`.
 //!
 //! What reads or writes the file, here and in the rooms, fails with 503 if the disk fails or the file is closed, and
 //! with 500 if the file is damaged. The documentation of functions mentions only other errors.

@@ -58,7 +58,7 @@ impl Store {
 }
 
 /// Fills an empty file with a signing secret and with what `fill` writes.
-pub(in crate::store) fn fill_new<T>(
+pub fn fill_new<T>(
     database: &Database,
     rng: &mut SeededRng,
     fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,

@@ -21,9 +21,9 @@ const FULL: usize = 1500;
 
 /// A key of a packed table, and its payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::store) struct Entry {
-    pub(in crate::store) key: Vec<u8>,
-    pub(in crate::store) payload: Vec<u8>,
+pub struct Entry {
+    pub key: Vec<u8>,
+    pub payload: Vec<u8>,
 }
 
 /// An entry as a block contains it.
@@ -45,7 +45,7 @@ enum StoredPayload<'e> {
 }
 
 /// Returns the entries of a block of `table` that is stored under `key`, in the order of their keys.
-pub(in crate::store) fn unpack(table: Table, key: &[u8], block: &[u8]) -> Result<Vec<Entry>> {
+pub fn unpack(table: Table, key: &[u8], block: &[u8]) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     walk_block(table, key, block, &mut |key, payload| {
         entries.push(Entry { key: key.to_vec(), payload: payload.to_vec() });
@@ -161,7 +161,7 @@ fn block_key(source: &impl ReadableTable<Bytes, Bytes>, key: &[u8]) -> Result<Op
 }
 
 /// Calls `visit` with the payload under `key`. Does not call it if the key is absent.
-pub(in crate::store) fn get(
+pub fn get(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     key: &[u8],
@@ -177,7 +177,7 @@ pub(in crate::store) fn get(
 }
 
 /// Walks as [`walk_range`](crate::store::disk::engine::walk_range) does.
-pub(in crate::store) fn walk(
+pub fn walk(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     span: KeySpan<'_>,
@@ -199,7 +199,7 @@ pub(in crate::store) fn walk(
 }
 
 /// Returns the entries whose keys lie in the span, in its order, also those that a walk skips.
-pub(in crate::store) fn entries<'s>(
+pub fn entries<'s>(
     source: &'s impl ReadableTable<Bytes, Bytes>,
     table: Table,
     span: KeySpan<'s>,
@@ -247,7 +247,7 @@ type Note<'n> = dyn FnMut(&[u8], Option<&[u8]>) + 'n;
 
 /// Applies changes of entries to their blocks: sealed values by key, in order, `None` for removed keys. New entries that no
 /// block surrounds form blocks of their own, so what a batch adds in one place is stored together.
-pub(in crate::store) fn apply(
+pub fn apply(
     opened: &mut OpenTable<'_>,
     table: Table,
     changes: impl IntoIterator<Item = (Vec<u8>, Option<Vec<u8>>)>,

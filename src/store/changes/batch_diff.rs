@@ -19,7 +19,7 @@ pub(crate) enum CommitsOf {
 
 /// What a batch changes in the file. The values themselves are not kept, except for an origin.
 #[derive(Default)]
-pub(in crate::store) struct BatchDiff {
+pub struct BatchDiff {
     /// The tables with changes that the batch took from other nodes.
     taken: BTreeSet<Table>,
     /// The tables with other changes.
@@ -35,23 +35,23 @@ type ChangedRows = BTreeMap<(Table, Vec<u8>), Option<Vec<u8>>>;
 
 impl BatchDiff {
     /// Begins the diff of a batch, which these logs note too.
-    pub(in crate::store) fn begin(logs: &ValueLogs) -> Self {
+    pub fn begin(logs: &ValueLogs) -> Self {
         Self { logs: logs.begin_commit(), ..Self::default() }
     }
 
     /// Ends what the batch takes from other nodes. Collects what changes from now on for the origin.
-    pub(in crate::store) fn end_taking(&mut self) {
+    pub fn end_taking(&mut self) {
         self.taken = std::mem::take(&mut self.tables);
         self.rows = Some(ChangedRows::new());
     }
 
     /// Notes that values of `table` change.
-    pub(in crate::store) fn add_table(&mut self, table: Table) {
+    pub fn add_table(&mut self, table: Table) {
         self.tables.insert(table);
     }
 
     /// Notes that `key` has this sealed value now; `None` if it was removed.
-    pub(in crate::store) fn add(&mut self, table: Table, key: &[u8], sealed: Option<&[u8]>) {
+    pub fn add(&mut self, table: Table, key: &[u8], sealed: Option<&[u8]>) {
         for log in &self.logs {
             log.add(table, key, sealed);
         }
@@ -61,24 +61,24 @@ impl BatchDiff {
     }
 
     /// Whether the batch changed tables that decide access.
-    pub(in crate::store) fn changes_access(&self) -> bool {
+    pub fn changes_access(&self) -> bool {
         self.taken.iter().chain(&self.tables).any(|table| table.decides_access())
     }
 
     /// Whether these commits changed any of `tables`.
-    pub(in crate::store) fn changes_any(&self, tables: &[Table], of: CommitsOf) -> bool {
+    pub fn changes_any(&self, tables: &[Table], of: CommitsOf) -> bool {
         let is_own = |table: &Table| of == CommitsOf::AllNodes && self.tables.contains(table);
         tables.iter().any(|table| self.taken.contains(table) || is_own(table))
     }
 
     /// Returns the rows that were collected for the origin, each once, and keeps none.
-    pub(in crate::store) fn take_rows(&mut self) -> Vec<OriginRow> {
+    pub fn take_rows(&mut self) -> Vec<OriginRow> {
         let rows = self.rows.take().into_iter().flatten();
         rows.map(|((table, key), sealed)| OriginRow { table, key, sealed }).collect()
     }
 
     /// Ends the commit in the logs. Call this once it is in the file.
-    pub(in crate::store) fn end_commit(&self) {
+    pub fn end_commit(&self) {
         for log in &self.logs {
             log.end_commit();
         }

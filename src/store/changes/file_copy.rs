@@ -19,7 +19,7 @@ use crate::store::values::schema::{PerTable, Table};
 use super::value_log::Visitor;
 
 /// The page cache for a file that is written and read once: 16 MiB.
-pub(in crate::store) const PAGE_CACHE: usize = 16 * 1024 * 1024;
+pub const PAGE_CACHE: usize = 16 * 1024 * 1024;
 
 /// The tables of a transaction that stores sealed values.
 struct Target<'t> {
@@ -49,7 +49,7 @@ impl<'t> Target<'t> {
 
 /// Creates all tables that do not exist yet, applies the values that `source` passes on in their order, and commits the
 /// transaction. Returns what `source` returns.
-pub(in crate::store) fn fill<T>(
+pub fn fill<T>(
     transaction: WriteTransaction,
     source: impl FnOnce(&mut Visitor<'_>) -> Result<T>,
 ) -> Result<T> {
@@ -64,13 +64,13 @@ pub(in crate::store) fn fill<T>(
 }
 
 /// Opens a file that has no name. An empty file becomes an empty database.
-pub(in crate::store) fn open_unnamed(file: File) -> Result<Database> {
+pub fn open_unnamed(file: File) -> Result<Database> {
     let backend = FileBackend::new(file).map_err(storage_error)?;
     builder(PAGE_CACHE).create_with_backend(backend).map_err(storage_error)
 }
 
 /// Fails unless the file contains `values` values.
-pub(in crate::store) fn require_length(database: &Database, values: u64) -> Result<()> {
+pub fn require_length(database: &Database, values: u64) -> Result<()> {
     let found = Snapshot::begin(database)?.values()?;
     if found == values {
         return Ok(());
@@ -80,7 +80,7 @@ pub(in crate::store) fn require_length(database: &Database, values: u64) -> Resu
 
 /// Fills the copy at `draft` with the values that `source` passes on, and lets redb check what was written. Returns what
 /// `source` returns.
-pub(in crate::store) fn fill_copy<T>(
+pub fn fill_copy<T>(
     copy: &mut Database,
     draft: &Path,
     progress: &Progress,
@@ -95,7 +95,7 @@ pub(in crate::store) fn fill_copy<T>(
 }
 
 /// Why a copy did not replace the data file.
-pub(in crate::store) enum NotSwapped {
+pub enum NotSwapped {
     /// Nothing was changed. For example, the data file is a mount point of its own.
     Kept(OpenError),
     /// A power cut could leave either of the two files.
@@ -103,7 +103,7 @@ pub(in crate::store) enum NotSwapped {
 }
 
 /// Gives a complete copy the name of the data file.
-pub(in crate::store) fn swap(fs: &FsHandle, draft: &Path, data: &Path) -> Result<(), NotSwapped> {
+pub fn swap(fs: &FsHandle, draft: &Path, data: &Path) -> Result<(), NotSwapped> {
     if let Err(cause) = fs.file_system().rename(draft, data) {
         let refused = file::not_replaced(data)(cause);
         let is_kept = fs.file_system().is_file(draft).is_ok();

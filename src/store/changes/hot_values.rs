@@ -20,10 +20,10 @@ const EXPECTED_ENTRIES: usize = 4096;
 const MAX_VALUE: usize = 4096;
 
 /// A verified payload, or `None` if the file has no value under the key.
-pub(in crate::store) type HotValue = Option<Arc<[u8]>>;
+pub type HotValue = Option<Arc<[u8]>>;
 
 /// The values that writes read lately.
-pub(in crate::store) struct HotValues(RefCell<Cache<HotKey, HotValue, Bytes>>);
+pub struct HotValues(RefCell<Cache<HotKey, HotValue, Bytes>>);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct HotKey {
@@ -68,12 +68,12 @@ impl Default for HotValues {
 
 impl HotValues {
     /// Returns the value under `key`; `None` if it is not known.
-    pub(in crate::store) fn get(&self, table: Table, key: &[u8]) -> Option<HotValue> {
+    pub fn get(&self, table: Table, key: &[u8]) -> Option<HotValue> {
         self.0.borrow().get(&HotKeyRef { table, key }).cloned()
     }
 
     /// Keeps the value that the file has under `key`, if it is small.
-    pub(in crate::store) fn keep(&self, table: Table, key: &[u8], payload: Option<&[u8]>) {
+    pub fn keep(&self, table: Table, key: &[u8], payload: Option<&[u8]>) {
         if payload.is_none_or(|payload| payload.len() <= MAX_VALUE) {
             let key = HotKey { table, key: key.into() };
             self.0.borrow_mut().insert(key, payload.map(Arc::from));
@@ -81,7 +81,7 @@ impl HotValues {
     }
 
     /// Replaces the value under `key`, if it is kept.
-    pub(in crate::store) fn change(&mut self, table: Table, key: &[u8], payload: Option<&[u8]>) {
+    pub fn change(&mut self, table: Table, key: &[u8], payload: Option<&[u8]>) {
         let known = HotKeyRef { table, key };
         let cache = self.0.get_mut();
         if cache.peek(&known).is_none() {

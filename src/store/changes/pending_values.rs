@@ -16,17 +16,17 @@ use crate::store::values::raw::{KeySpan, Order, Visit};
 use crate::store::values::schema::{PerTable, Table};
 
 /// A sealed value, or `None` for a key that the batch removed.
-pub(in crate::store) type PendingValue = Option<Vec<u8>>;
+pub type PendingValue = Option<Vec<u8>>;
 
 /// The changed values of one table.
-pub(in crate::store) type TableChanges = BTreeMap<Vec<u8>, PendingValue>;
+pub type TableChanges = BTreeMap<Vec<u8>, PendingValue>;
 
 /// The values that a batch has changed.
-pub(in crate::store) struct PendingValues {
+pub struct PendingValues {
     tables: PerTable<TableChanges>,
     /// The total length of the keys and values that were set since the last [`take`](Self::take) of all tables: about the
     /// memory that they take.
-    pub(in crate::store) bytes: usize,
+    pub bytes: usize,
 }
 
 impl Default for PendingValues {
@@ -37,22 +37,17 @@ impl Default for PendingValues {
 
 impl PendingValues {
     /// Returns what the batch has stored under `key`; `None` if it has not changed the key.
-    pub(in crate::store) fn get(&self, table: Table, key: &[u8]) -> Option<&PendingValue> {
+    pub fn get(&self, table: Table, key: &[u8]) -> Option<&PendingValue> {
         self.tables.slot(table).get(key)
     }
 
     /// Returns the changed values of `table`.
-    pub(in crate::store) fn of(&self, table: Table) -> &TableChanges {
+    pub fn of(&self, table: Table) -> &TableChanges {
         self.tables.slot(table)
     }
 
     /// Changes the value under `key`. Returns what the batch had stored there before.
-    pub(in crate::store) fn set(
-        &mut self,
-        table: Table,
-        key: &[u8],
-        value: PendingValue,
-    ) -> Option<PendingValue> {
+    pub fn set(&mut self, table: Table, key: &[u8], value: PendingValue) -> Option<PendingValue> {
         self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
         let values = self.tables.slot_mut(table);
         // A key that is already there needs no copy.
@@ -63,12 +58,7 @@ impl PendingValues {
     }
 
     /// Restores what [`set`](Self::set) returned.
-    pub(in crate::store) fn restore(
-        &mut self,
-        table: Table,
-        key: Vec<u8>,
-        before: Option<PendingValue>,
-    ) {
+    pub fn restore(&mut self, table: Table, key: Vec<u8>, before: Option<PendingValue>) {
         let values = self.tables.slot_mut(table);
         match before {
             Some(value) => values.insert(key, value),
@@ -77,7 +67,7 @@ impl PendingValues {
     }
 
     /// Removes and returns the changed values of each table that has any.
-    pub(in crate::store) fn take(&mut self) -> impl Iterator<Item = (Table, TableChanges)> + use<> {
+    pub fn take(&mut self) -> impl Iterator<Item = (Table, TableChanges)> + use<> {
         let Self { mut tables, .. } = std::mem::take(self);
         let changes =
             Table::ALL.iter().map(move |table| (*table, std::mem::take(tables.slot_mut(*table))));
@@ -87,7 +77,7 @@ impl PendingValues {
 
 /// Walks the keys of `span` as they will be once `pending` is applied to `base`.
 /// Calls `visit` with each verified payload, until it breaks.
-pub(in crate::store) fn walk_merged(
+pub fn walk_merged(
     base: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     pending: &TableChanges,

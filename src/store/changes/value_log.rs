@@ -16,7 +16,7 @@ use crate::store::disk::file_names::unnamed_file;
 use crate::store::values::schema::Table;
 
 /// Called with a table, a key and its sealed value; `None` for a removed value.
-pub(in crate::store) type Visitor<'t> = dyn FnMut(Table, &[u8], Option<&[u8]>) -> Result<()> + 't;
+pub type Visitor<'t> = dyn FnMut(Table, &[u8], Option<&[u8]>) -> Result<()> + 't;
 
 /// A table, a key and its sealed value; `None` for a removed value.
 type Value = (Table, Vec<u8>, Option<Vec<u8>>);
@@ -69,7 +69,7 @@ fn read_bytes<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
 }
 
 /// The values that commits changed since the log began.
-pub(in crate::store) struct ValueLog {
+pub struct ValueLog {
     file: File,
     written: Mutex<Written>,
 }
@@ -108,7 +108,7 @@ impl Write for Written {
 
 impl ValueLog {
     /// Creates an empty log in `folder`. A crash leaves nothing behind.
-    pub(in crate::store) fn new(folder: &Path) -> io::Result<Self> {
+    pub fn new(folder: &Path) -> io::Result<Self> {
         let file = unnamed_file(folder)?;
         let out = BufWriter::new(file.try_clone()?);
         let written = Written { out, length: 0, committed: 0, is_over: false, failed: None };
@@ -116,7 +116,7 @@ impl ValueLog {
     }
 
     /// Adds a change of the commit under way.
-    pub(in crate::store) fn add(&self, table: Table, key: &[u8], sealed: Option<&[u8]>) {
+    pub fn add(&self, table: Table, key: &[u8], sealed: Option<&[u8]>) {
         let mut written = self.written();
         if !written.is_over && written.failed.is_none() {
             let outcome = write_value(&mut *written, table, key, sealed);
@@ -125,7 +125,7 @@ impl ValueLog {
     }
 
     /// Ends the commit under way.
-    pub(in crate::store) fn end_commit(&self) {
+    pub fn end_commit(&self) {
         let mut written = self.written();
         let outcome = written.flush();
         written.note(outcome);
@@ -144,7 +144,7 @@ impl ValueLog {
     }
 
     /// Leaves out all later commits. Call this on the writer thread, between two transactions.
-    pub(in crate::store) fn end(&self) {
+    pub fn end(&self) {
         self.written().is_over = true;
     }
 
@@ -156,7 +156,7 @@ impl ValueLog {
     ///
     /// # Errors
     /// 503 when the log could not be written or cannot be read.
-    pub(in crate::store) fn each_from(&self, from: u64, visit: &mut Visitor<'_>) -> Result<u64> {
+    pub fn each_from(&self, from: u64, visit: &mut Visitor<'_>) -> Result<u64> {
         let end = {
             let written = self.written();
             if let Some(cause) = &written.failed {
@@ -194,12 +194,12 @@ impl Read for Part<'_> {
 
 /// The logs of the copies under way.
 #[derive(Default)]
-pub(in crate::store) struct ValueLogs(Mutex<Vec<Weak<ValueLog>>>);
+pub struct ValueLogs(Mutex<Vec<Weak<ValueLog>>>);
 
 impl ValueLogs {
     /// Begins a log. Call this on the writer thread, between two transactions: a log has all changes of a commit or none.
     /// The log ends when it is dropped.
-    pub(in crate::store) fn begin(&self, log: &Arc<ValueLog>) {
+    pub fn begin(&self, log: &Arc<ValueLog>) {
         self.logs().push(Arc::downgrade(log));
     }
 

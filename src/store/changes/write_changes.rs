@@ -10,11 +10,11 @@ use crate::store::values::schema::Table;
 use super::pending_values::PendingValue;
 
 /// One value as it was before the write changed it.
-pub(in crate::store) struct PriorValue {
-    pub(in crate::store) table: Table,
-    pub(in crate::store) key: Vec<u8>,
+pub struct PriorValue {
+    pub table: Table,
+    pub key: Vec<u8>,
     /// What the batch had stored; `None` if it had not changed the key.
-    pub(in crate::store) before: Option<PendingValue>,
+    pub before: Option<PendingValue>,
 }
 
 /// A record that a write created, updated or deleted. Has no `Debug`, because payloads may contain hashes and
@@ -48,32 +48,27 @@ impl Change {
 
 /// The changes of one write.
 #[derive(Default)]
-pub(in crate::store) struct WriteChanges {
+pub struct WriteChanges {
     /// The previous values, in the order of the changes.
-    pub(in crate::store) entries: Vec<PriorValue>,
+    pub entries: Vec<PriorValue>,
     /// The changed records, in the order of their first change.
-    pub(in crate::store) changes: Vec<Change>,
+    pub changes: Vec<Change>,
     /// The index of each change. Filled once there are more than `MAX_LINEAR_SEARCH` changes.
     positions: HashMap<(Table, Vec<u8>), usize>,
     /// The tables and keys of the records that the entries in the activity log are about.
-    pub(in crate::store) subjects: Vec<(Table, Vec<u8>)>,
+    pub subjects: Vec<(Table, Vec<u8>)>,
 }
 
 /// Up to this many changes are searched linearly.
 const MAX_LINEAR_SEARCH: usize = 16;
 
 impl WriteChanges {
-    pub(in crate::store) fn note_value(
-        &mut self,
-        table: Table,
-        key: &[u8],
-        before: Option<PendingValue>,
-    ) {
+    pub fn note_value(&mut self, table: Table, key: &[u8], before: Option<PendingValue>) {
         self.entries.push(PriorValue { table, key: key.to_vec(), before });
     }
 
     /// Adds a change. Two changes of one record are merged into one, from the first state to the last.
-    pub(in crate::store) fn note_change(&mut self, change: Change) {
+    pub fn note_change(&mut self, change: Change) {
         let known = self.place(&change);
         match known.and_then(|at| self.changes.get_mut(at)) {
             Some(known) => known.after = change.after,
@@ -93,7 +88,7 @@ impl WriteChanges {
     }
 
     /// Returns the first entry of each key in `table` that begins with `prefix`.
-    pub(in crate::store) fn first_entries(&self, table: Table, prefix: &[u8]) -> Vec<&PriorValue> {
+    pub fn first_entries(&self, table: Table, prefix: &[u8]) -> Vec<&PriorValue> {
         let mut first = Vec::<&PriorValue>::new();
         for entry in &self.entries {
             if entry.table == table

@@ -2,7 +2,7 @@
 //! which messages show.
 
 /// The text that replaces a password.
-pub(in crate::store) const MASK: &str = "********";
+pub const MASK: &str = "********";
 
 /// The keywords of PostgreSQL's connection strings that name a server, an account or a secret.
 const KEYWORDS: [&str; 10] = [

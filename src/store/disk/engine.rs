@@ -19,16 +19,16 @@ use crate::store::values::schema::Table;
 pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
 
 /// The `Retry-After` of the store's 503 responses, in seconds.
-pub(in crate::store) const RETRY_AFTER: u32 = 1;
+pub const RETRY_AFTER: u32 = 1;
 
 /// Returns the error of reads and writes while the file is closed.
-pub(in crate::store) fn closed() -> Error {
+pub fn closed() -> Error {
     Error::unavailable(RETRY_AFTER, "the data file is closed")
 }
 
-pub(in crate::store) type Bytes = &'static [u8];
+pub type Bytes = &'static [u8];
 
-pub(in crate::store) const fn definition(table: Table) -> TableDefinition<'static, Bytes, Bytes> {
+pub const fn definition(table: Table) -> TableDefinition<'static, Bytes, Bytes> {
     TableDefinition::new(table.name())
 }
 
@@ -36,7 +36,7 @@ pub(in crate::store) const fn definition(table: Table) -> TableDefinition<'stati
 ///
 /// Two-phase commit: an attacker can choose stored bytes, and a one-phase commit trusts checksums that such
 /// bytes could forge. Quick repair: after SIGKILL even a large file opens within a millisecond.
-pub(in crate::store) fn begin(database: &Database) -> Result<WriteTransaction> {
+pub fn begin(database: &Database) -> Result<WriteTransaction> {
     let mut transaction = database.begin_write().map_err(storage_error)?;
     transaction.set_durability(Durability::Immediate).map_err(storage_error)?;
     transaction.set_two_phase_commit(true);
@@ -45,14 +45,14 @@ pub(in crate::store) fn begin(database: &Database) -> Result<WriteTransaction> {
 }
 
 /// Begins a write transaction whose commit a crash may undo, until a later commit of [`begin`] makes it durable.
-pub(in crate::store) fn begin_unsynced(database: &Database) -> Result<WriteTransaction> {
+pub fn begin_unsynced(database: &Database) -> Result<WriteTransaction> {
     let mut transaction = database.begin_write().map_err(storage_error)?;
     transaction.set_durability(Durability::None).map_err(storage_error)?;
     Ok(transaction)
 }
 
 /// Fails if redb refuses further writes through this handle.
-pub(in crate::store) fn require_usable(database: &Database) -> Result<()> {
+pub fn require_usable(database: &Database) -> Result<()> {
     begin(database)?.abort().map_err(storage_error)
 }
 
@@ -60,18 +60,18 @@ pub(in crate::store) fn require_usable(database: &Database) -> Result<()> {
 ///
 /// # Errors
 /// 503 when the last bytes could not be written: the next opening then repairs the file.
-pub(in crate::store) fn close(database: Database) -> Result<()> {
+pub fn close(database: Database) -> Result<()> {
     database.close().map_err(storage_error)
 }
 
 /// Begins a read of the last committed state of `database`.
-pub(in crate::store) fn begin_read(database: &Database) -> Result<ReadTransaction> {
+pub fn begin_read(database: &Database) -> Result<ReadTransaction> {
     database.begin_read().map_err(storage_error)
 }
 
 /// Maps an error of redb to an error of the API. A file that cannot be reached is 503, because it may pass;
 /// everything else is 500, because the file is damaged or the code has a defect.
-pub(in crate::store) fn storage_error(error: impl Into<redb::Error>) -> Error {
+pub fn storage_error(error: impl Into<redb::Error>) -> Error {
     match error.into() {
         error @ (redb::Error::Io(_)
         | redb::Error::PreviousIo
@@ -82,7 +82,7 @@ pub(in crate::store) fn storage_error(error: impl Into<redb::Error>) -> Error {
 }
 
 /// Calls `visit` with the verified payload under `key`. Does not call it if the key is absent.
-pub(in crate::store) fn get_value(
+pub fn get_value(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     key: &[u8],
@@ -95,7 +95,7 @@ pub(in crate::store) fn get_value(
 }
 
 /// Returns the entries of a span, or `None` if there can be none.
-pub(in crate::store) fn range_of<'s>(
+pub fn range_of<'s>(
     source: &'s impl ReadableTable<Bytes, Bytes>,
     KeySpan { from, until, .. }: KeySpan<'_>,
 ) -> Result<Option<redb::Range<'s, Bytes, Bytes>>> {
@@ -110,7 +110,7 @@ pub(in crate::store) fn range_of<'s>(
 
 /// Calls `visit` with each key of `span` and its verified payload. Calls `spend` with the size of each value before verifying
 /// it, and with 0 for each skipped key.
-pub(in crate::store) fn walk_range(
+pub fn walk_range(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     span: KeySpan<'_>,
@@ -153,7 +153,7 @@ thread_local! {
 }
 
 /// Returns the result of `work`, or `None` if it panics.
-pub(in crate::store) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     silence_expected();
     let outer = EXPECTED.replace(true);
     let outcome = catch_unwind(AssertUnwindSafe(work)).ok();

@@ -21,7 +21,7 @@ use super::overlay::Overlay;
 
 /// The lock file beside a data file. A process holds the lock while it opens, creates or replaces the data
 /// file. The operating system releases the lock when the process exits for any reason.
-pub(in crate::store) struct FileLock {
+pub struct FileLock {
     /// `None` for a reader to whom the lock file does not exist.
     file: Option<File>,
     path: PathBuf,
@@ -31,16 +31,13 @@ pub(in crate::store) struct FileLock {
 
 impl FileLock {
     /// Locks an existing redb file. Creates no lock file beside a file that redb did not write.
-    pub(in crate::store) fn acquire_existing(
-        fs: &FsHandle,
-        data: &Path,
-    ) -> Result<Self, OpenError> {
+    pub fn acquire_existing(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
         open_redb_file(fs, data, Access::Write)?;
         Self::acquire(data)
     }
 
     /// Shares the lock of an existing redb file with other readers. Creates no lock file.
-    pub(in crate::store) fn acquire_shared(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
+    pub fn acquire_shared(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
         open_redb_file(fs, data, Access::Read)?;
         let path = beside(data, "lock");
         let file = match open_no_follow(OpenOptions::new().read(true), &path) {
@@ -59,7 +56,7 @@ impl FileLock {
     ///
     /// # Errors
     /// [`OpenError::InUse`] when another process holds it.
-    pub(in crate::store) fn acquire(data: &Path) -> Result<Self, OpenError> {
+    pub fn acquire(data: &Path) -> Result<Self, OpenError> {
         let path = beside(data, "lock");
         loop {
             let (file, is_new) = open_lock(&path).map_err(OpenError::io("create", &path))?;
@@ -79,13 +76,13 @@ impl FileLock {
     }
 
     /// Releases the lock, and removes the lock file, also if another process created it.
-    pub(in crate::store) fn remove(mut self) {
+    pub fn remove(mut self) {
         self.is_new = true;
         self.release();
     }
 
     /// Releases the lock, and removes the lock file if this process created it.
-    pub(in crate::store) fn release(self) {
+    pub fn release(self) {
         if self.is_new {
             let _ = fs::remove_file(&self.path);
         }
@@ -140,7 +137,7 @@ pub fn follow_link(path: &Path) -> Result<PathBuf, OpenError> {
 
 /// The owner of a new file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum Owner {
+pub enum Owner {
     /// The user that runs this process, as for every file that a command was asked to write.
     Caller,
     /// The owner of the folder if root runs this process: the user whose server opens the file.
@@ -152,7 +149,7 @@ pub(in crate::store) enum Owner {
 /// The file appears complete or not at all. It is written under a temporary name and linked to `data` only
 /// when it is complete and on disk, because a cut during redb's own creation can leave a file that never
 /// opens. Linking does not overwrite an existing file.
-pub(in crate::store) fn create<T>(
+pub fn create<T>(
     fs: &FsHandle,
     data: &Path,
     owner: Owner,
@@ -171,7 +168,7 @@ pub(in crate::store) fn create<T>(
 
 /// Creates a data file as [`create`] does, in the place of the one at `data`, if there is one. Until the new file is complete
 /// and on disk, the old one keeps its name.
-pub(in crate::store) fn recreate<T>(
+pub fn recreate<T>(
     fs: &FsHandle,
     data: &Path,
     cache: usize,
@@ -186,7 +183,7 @@ pub(in crate::store) fn recreate<T>(
 
 /// Creates a data file that `write` writes under a temporary name. It gets its name from `give_name` when it is complete and
 /// on disk.
-pub(in crate::store) fn create_as<T>(
+pub fn create_as<T>(
     fs: &FsHandle,
     data: &Path,
     write: impl FnOnce(&Path) -> Result<T, OpenError>,
@@ -203,7 +200,7 @@ pub(in crate::store) fn create_as<T>(
 }
 
 /// Fails if something exists at `data`.
-pub(in crate::store) fn require_absent(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
+pub fn require_absent(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
     match fs.file_system().is_file(data) {
         Ok(_) => Err(OpenError::Exists(data.to_owned())),
         // A dangling symbolic link also exists.
@@ -218,25 +215,25 @@ fn draft_path(data: &Path) -> PathBuf {
 }
 
 /// The temporary name of a rewritten data file.
-pub(in crate::store) fn rewrite_draft_path(data: &Path) -> PathBuf {
+pub fn rewrite_draft_path(data: &Path) -> PathBuf {
     beside(data, "rewriting")
 }
 
 /// The temporary name of a compacted copy of a data file.
-pub(in crate::store) fn compact_draft_path(data: &Path) -> PathBuf {
+pub fn compact_draft_path(data: &Path) -> PathBuf {
     beside(data, "compacting")
 }
 
 /// Removes the files that a crash may have left: an incomplete new file, a second name of the data file
 /// itself, an incomplete rewrite, and an incomplete compacted copy.
-pub(in crate::store) fn remove_draft(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
+pub fn remove_draft(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
     remove(fs, &compact_draft_path(data))?;
     remove(fs, &rewrite_draft_path(data))?;
     remove(fs, &draft_path(data))
 }
 
 /// Creates a file at `draft`, fills it with `fill_in` and syncs its bytes. Does not sync its name.
-pub(in crate::store) fn fill_draft<T>(
+pub fn fill_draft<T>(
     fs: &FsHandle,
     draft: &Path,
     cache: usize,
@@ -247,7 +244,7 @@ pub(in crate::store) fn fill_draft<T>(
 }
 
 /// Passes the file at `draft` to `change` as a database, and syncs its bytes. An empty file becomes an empty database.
-pub(in crate::store) fn change_draft<T>(
+pub fn change_draft<T>(
     fs: &FsHandle,
     draft: &Path,
     file: &Arc<dyn FsFile>,
@@ -263,15 +260,12 @@ pub(in crate::store) fn change_draft<T>(
     Ok(changed)
 }
 
-pub(in crate::store) fn new_draft(
-    fs: &FsHandle,
-    draft: &Path,
-) -> Result<Arc<dyn FsFile>, OpenError> {
+pub fn new_draft(fs: &FsHandle, draft: &Path) -> Result<Arc<dyn FsFile>, OpenError> {
     fs.file_system().create(draft).map_err(OpenError::io("create", draft))
 }
 
 /// Removes the file at `path`, if it exists.
-pub(in crate::store) fn remove(fs: &FsHandle, path: &Path) -> Result<(), OpenError> {
+pub fn remove(fs: &FsHandle, path: &Path) -> Result<(), OpenError> {
     match fs.file_system().remove(path) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
             Err(OpenError::io("remove", path)(cause))
@@ -282,7 +276,7 @@ pub(in crate::store) fn remove(fs: &FsHandle, path: &Path) -> Result<(), OpenErr
 
 /// Calls `read` with the existing file at `data`, in whatever state it is. Does not change the file. redb opens
 /// only files that begin with its magic bytes.
-pub(in crate::store) fn inspect<T>(
+pub fn inspect<T>(
     fs: &FsHandle,
     data: &Path,
     cache: usize,
@@ -300,11 +294,7 @@ pub(in crate::store) fn inspect<T>(
 ///
 /// Syncs its name first: a crash may have interrupted its creation before that, and every write acknowledged
 /// from now on must be found under this name.
-pub(in crate::store) fn open(
-    fs: &FsHandle,
-    data: &Path,
-    cache: usize,
-) -> Result<Database, OpenError> {
+pub fn open(fs: &FsHandle, data: &Path, cache: usize) -> Result<Database, OpenError> {
     let file = open_redb_file(fs, data, Access::Write)?;
     sync_folder(fs, data)?;
     catch_redb_panic(data, || builder(cache).create_with_backend(fs.backend(file)))
@@ -376,7 +366,7 @@ fn open_redb_file(
     }
 }
 
-pub(in crate::store) fn builder(cache: usize) -> redb::Builder {
+pub fn builder(cache: usize) -> redb::Builder {
     let mut builder = Database::builder();
     builder.set_cache_size(cache);
     builder

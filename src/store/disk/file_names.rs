@@ -30,7 +30,7 @@ pub fn folder_of(data: &Path) -> &Path {
 
 /// Creates a file without a name in `folder`, or, if nothing can be created there, in the folder for temporary files: that of
 /// a backup may be read-only.
-pub(in crate::store) fn unnamed_file(folder: &Path) -> io::Result<File> {
+pub fn unnamed_file(folder: &Path) -> io::Result<File> {
     match tempfile::tempfile_in(folder) {
         Err(cause)
             if matches!(
@@ -45,7 +45,7 @@ pub(in crate::store) fn unnamed_file(folder: &Path) -> io::Result<File> {
 }
 
 /// Gives a complete file its name, unless something has it. The draft keeps its own name at most until it is removed.
-pub(in crate::store) fn publish(fs: &FsHandle, draft: &Path, data: &Path) -> Result<(), OpenError> {
+pub fn publish(fs: &FsHandle, draft: &Path, data: &Path) -> Result<(), OpenError> {
     let linked = match fs.file_system().link(draft, data) {
         Err(cause) if lacks_links(&cause) => fs.file_system().rename_new(draft, data),
         linked => linked,
@@ -71,7 +71,7 @@ fn lacks_links(cause: &io::Error) -> bool {
 
 /// Replaces the file at `data` with the file at `new`. A crash leaves one or the other. Returns the path
 /// under which the old file was kept, if one existed: `data` with `suffix`.
-pub(in crate::store) fn replace(
+pub fn replace(
     fs: &FsHandle,
     data: &Path,
     new: &Path,
@@ -84,7 +84,7 @@ pub(in crate::store) fn replace(
 }
 
 /// Returns a name beside `data` that no file has: `data` with `suffix`, and a number if that is taken.
-pub(in crate::store) fn free_name(fs: &FsHandle, data: &Path, suffix: &str) -> PathBuf {
+pub fn free_name(fs: &FsHandle, data: &Path, suffix: &str) -> PathBuf {
     let is_free = |name: &PathBuf| fs.file_system().is_file(name).is_err() && !name.is_symlink();
     names_beside(data, suffix).find(is_free).unwrap_or_else(|| beside(data, suffix))
 }
@@ -124,7 +124,7 @@ fn is_of_mount(cause: &io::Error) -> bool {
 }
 
 /// Returns the error of a rename onto the data file.
-pub(in crate::store) fn not_replaced(data: &Path) -> impl FnOnce(io::Error) -> OpenError {
+pub fn not_replaced(data: &Path) -> impl FnOnce(io::Error) -> OpenError {
     let data = data.to_owned();
     move |cause| {
         if is_of_mount(&cause) {
@@ -136,7 +136,7 @@ pub(in crate::store) fn not_replaced(data: &Path) -> impl FnOnce(io::Error) -> O
 }
 
 /// Copies the file at `from` to a new file at `to`, and syncs its bytes.
-pub(in crate::store) fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
+pub fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
     let opened = open_no_follow(OpenOptions::new().read(true), from);
     let mut source = opened.map_err(OpenError::io("open", from))?;
     let mut options = OpenOptions::new();
@@ -150,7 +150,7 @@ pub(in crate::store) fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
 }
 
 /// Makes the name of `data` durable.
-pub(in crate::store) fn sync_folder(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
+pub fn sync_folder(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
     let folder = folder_of(data);
     fs.file_system().sync_folder(folder).map_err(OpenError::io("sync", folder))
 }
@@ -160,7 +160,7 @@ pub(in crate::store) fn sync_folder(fs: &FsHandle, data: &Path) -> Result<(), Op
 ///
 /// # Errors
 /// When the file at `data` has another owner, and this process cannot change that of the new one.
-pub(in crate::store) fn adopt(new: &Path, data: &Path) -> Result<(), OpenError> {
+pub fn adopt(new: &Path, data: &Path) -> Result<(), OpenError> {
     let file = match open_no_follow(OpenOptions::new().read(true), new) {
         // Tests keep files elsewhere.
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),

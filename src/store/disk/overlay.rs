@@ -14,7 +14,7 @@ use super::file_system::FsFile;
 const PAGE: usize = 4096;
 
 #[derive(Debug)]
-pub(in crate::store) struct Overlay {
+pub struct Overlay {
     file: Arc<dyn FsFile>,
     memory: Mutex<Memory>,
 }
@@ -30,7 +30,7 @@ struct Memory {
 }
 
 impl Overlay {
-    pub(in crate::store) fn new(file: Arc<dyn FsFile>) -> io::Result<Self> {
+    pub fn new(file: Arc<dyn FsFile>) -> io::Result<Self> {
         let len = file.size()?;
         Ok(Self { file, memory: Mutex::new(Memory { len, stored: len, pages: BTreeMap::new() }) })
     }

@@ -79,14 +79,14 @@ pub fn import(
 }
 
 /// Reads an export line by line.
-pub(in crate::store) struct Reader<R> {
+pub struct Reader<R> {
     from: R,
     line: Vec<u8>,
     number: u64,
 }
 
 impl<R: BufRead> Reader<R> {
-    pub(in crate::store) const fn new(from: R) -> Self {
+    pub const fn new(from: R) -> Self {
         Self { from, line: Vec::new(), number: 0 }
     }
 
@@ -105,7 +105,7 @@ impl<R: BufRead> Reader<R> {
         Ok(read > 0)
     }
 
-    pub(in crate::store) fn header(&mut self) -> Result<Header> {
+    pub fn header(&mut self) -> Result<Header> {
         let header = match (self.next()?, std::str::from_utf8(&self.line)) {
             (true, Ok(text)) => json_lines::parse(text, ""),
             (true, Err(_)) => Err(invalid_field("", "is not UTF-8 text")),
@@ -136,7 +136,7 @@ impl<R: BufRead> Reader<R> {
 }
 
 /// Fills an empty file with the lines of an export. `source` has the secrets that the export hides.
-pub(in crate::store) fn fill<R: BufRead>(
+pub fn fill<R: BufRead>(
     database: &Database,
     reader: &mut Reader<R>,
     header: &Header,

@@ -25,18 +25,14 @@ use super::stored_position::position_of;
 /// adds a member, the type reads its default in records that lack it, and the step puts these records. It
 /// [adjusts](WriteTx::adjust) sums of other records that depend on them. Between records it calls [`WriteTx::savepoint`],
 /// which bounds the memory.
-pub(in crate::store) type Step = fn(&mut WriteTx<'_>) -> Result<()>;
+pub type Step = fn(&mut WriteTx<'_>) -> Result<()>;
 
 /// The migrations to [`schema::FORMAT`], the one from format `n` to `n + 1` at index `n - 1`. The new tables of a format
 /// exist before the first step runs.
-pub(in crate::store) const STEPS: &[Step] = &[];
+pub const STEPS: &[Step] = &[];
 
 /// Opens the file if it is a data file in a format that this release reads.
-pub(in crate::store) fn open_database(
-    fs: &FsHandle,
-    path: &Path,
-    cache: usize,
-) -> Result<Database, OpenError> {
+pub fn open_database(fs: &FsHandle, path: &Path, cache: usize) -> Result<Database, OpenError> {
     let (found, is_complete) = file::inspect(fs, path, cache, |database| {
         if matches!(position_of(database), Ok(Some(_))) {
             return Err(OpenError::IsCopy(path.to_owned()));
@@ -53,7 +49,7 @@ pub(in crate::store) fn open_database(
 }
 
 /// Returns the format of a data file that this release can read.
-pub(in crate::store) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenError> {
+pub fn format_of(database: &Database, path: &Path) -> Result<u64, OpenError> {
     let foreign = || OpenError::Foreign(path.to_owned());
     let snapshot = Snapshot::begin(database)?;
     let unreadable = |error: Error| match error.status() {
@@ -103,33 +99,25 @@ fn has_all_tables(database: &Database, path: &Path) -> Result<bool, OpenError> {
 }
 
 /// Whether the file has the format and the tables of this release.
-pub(in crate::store) fn is_of_this_release(
-    database: &Database,
-    path: &Path,
-) -> Result<bool, OpenError> {
+pub fn is_of_this_release(database: &Database, path: &Path) -> Result<bool, OpenError> {
     Ok(format_of(database, path)? == schema::FORMAT && has_all_tables(database, path)?)
 }
 
 /// Returns the format that a state says it has.
-pub(in crate::store) fn stored_format(snapshot: &Snapshot) -> Result<Option<u64>> {
+pub fn stored_format(snapshot: &Snapshot) -> Result<Option<u64>> {
     let format = snapshot.get_raw(Table::Meta, schema::FORMAT_KEY)?;
     Ok(format.and_then(|format| u64::read(&mut format.as_slice())))
 }
 
 /// Whether the list of tables names all tables of this release.
-pub(in crate::store) fn names_all_tables(snapshot: &Snapshot) -> Result<bool> {
+pub fn names_all_tables(snapshot: &Snapshot) -> Result<bool> {
     let noted = snapshot.get_raw(Table::Meta, schema::TABLES_KEY)?.unwrap_or_default();
     let noted = String::from_utf8_lossy(&noted);
     Ok(Table::ALL.iter().all(|table| noted.lines().any(|name| name == table.name())))
 }
 
 /// Creates the tables that this release added, and migrates the file from format `found` to format `to`, in one transaction.
-pub(in crate::store) fn migrate(
-    database: &Database,
-    found: u64,
-    steps: &[Step],
-    to: u64,
-) -> Result<(), OpenError> {
+pub fn migrate(database: &Database, found: u64, steps: &[Step], to: u64) -> Result<(), OpenError> {
     let done = usize::try_from(found.saturating_sub(1)).unwrap_or(usize::MAX);
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);

@@ -18,7 +18,7 @@ use crate::store::write::cell::stored_cell;
 use super::migrate::format_of;
 
 /// Returns the signing secret of a file.
-pub(in crate::store) fn stored_secret(tx: &impl Tx) -> Result<SigningSecret> {
+pub fn stored_secret(tx: &impl Tx) -> Result<SigningSecret> {
     let part = |key| {
         let stored = tx.get_raw(Table::Meta, key)?.map(<[u8; 32]>::try_from).transpose();
         stored.map_err(|_| damaged(Table::Meta, &"a signing secret of the wrong length"))
@@ -55,7 +55,7 @@ impl WorkspaceId {
 
 /// What has the secrets that a backup must have, too.
 #[derive(Clone, Copy)]
-pub(in crate::store) enum SecretsOf {
+pub enum SecretsOf {
     Server,
     Database,
 }
@@ -64,7 +64,7 @@ pub(in crate::store) enum SecretsOf {
 ///
 /// # Errors
 /// 400, with what to do.
-pub(in crate::store) fn require_same_secret(
+pub fn require_same_secret(
     backup: &SigningSecret,
     held: &SigningSecret,
     of: SecretsOf,

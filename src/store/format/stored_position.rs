@@ -15,7 +15,7 @@ const COPY: TableDefinition<'static, Bytes, Bytes> = TableDefinition::new("copy/
 const POSITION_KEY: &[u8] = b"position";
 
 /// Stores the position of the commit that `transaction` completes, and the server that has it.
-pub(in crate::store) fn put_position(
+pub fn put_position(
     transaction: &WriteTransaction,
     position: Position,
     primary: Primary,
@@ -30,12 +30,12 @@ pub(in crate::store) fn put_position(
 }
 
 /// Returns the position of a copy, or `None` if the file is not a copy.
-pub(in crate::store) fn position_of(database: &Database) -> Result<Option<Position>> {
+pub fn position_of(database: &Database) -> Result<Option<Position>> {
     Ok(stored(database)?.map(|(position, _)| position))
 }
 
 /// Returns the server that a copy has followed.
-pub(in crate::store) fn primary_of(database: &Database) -> Result<Primary> {
+pub fn primary_of(database: &Database) -> Result<Primary> {
     Ok(stored(database)?.map(|(_, primary)| primary).unwrap_or_default())
 }
 
@@ -63,7 +63,7 @@ fn read(stored: &[u8]) -> Option<(Position, Primary)> {
 }
 
 /// Gives `to`, which will replace the file of `from`, the position of `from`, if that is a copy.
-pub(in crate::store) fn carry_position(from: &Database, to: &Database) -> Result<()> {
+pub fn carry_position(from: &Database, to: &Database) -> Result<()> {
     let Some((position, primary)) = stored(from)? else { return Ok(()) };
     let transaction = begin(to)?;
     put_position(&transaction, position, primary)?;

@@ -75,9 +75,9 @@ impl IncludedSecrets {
 }
 
 /// The source of new secrets for those that an export hides.
-pub(in crate::store) struct Regenerator {
-    pub(in crate::store) secret: SigningSecret,
-    pub(in crate::store) draw: SeededRng,
+pub struct Regenerator {
+    pub secret: SigningSecret,
+    pub draw: SeededRng,
 }
 
 /// A line, split into its members. It serializes in canonical form, so its members are in the order of their names.
@@ -157,7 +157,7 @@ impl ExportLine {
 }
 
 /// Appends the line of a record. Returns false if the record has no line.
-pub(in crate::store) fn write_record<R: Record>(
+pub fn write_record<R: Record>(
     redaction: &Redaction<R>,
     secrets: IncludedSecrets,
     payload: &[u8],
@@ -189,11 +189,7 @@ pub(in crate::store) fn write_record<R: Record>(
 }
 
 /// Appends the line of a value that is not a record.
-pub(in crate::store) fn write_meta(
-    table: Table,
-    meta: &impl Serialize,
-    out: &mut Vec<u8>,
-) -> Result<()> {
+pub fn write_meta(table: Table, meta: &impl Serialize, out: &mut Vec<u8>) -> Result<()> {
     begin(table, out);
     write_meta_json(meta, out)?;
     out.extend_from_slice(b"}\n");
@@ -214,19 +210,19 @@ fn write_meta_json(meta: &impl Serialize, out: &mut Vec<u8>) -> Result<()> {
 /// The last number of a sequence.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::store) struct Sequence {
+pub struct Sequence {
     /// The table whose ids the sequence assigns.
     of: String,
     last: u64,
 }
 
 impl Sequence {
-    pub(in crate::store) fn of(table: Table, last: u64) -> Self {
+    pub fn of(table: Table, last: u64) -> Self {
         Self { of: table.plain_name().to_owned(), last }
     }
 
     /// Returns the table and the last number, after validation.
-    pub(in crate::store) fn checked(&self) -> Result<(Table, u64)> {
+    pub fn checked(&self) -> Result<(Table, u64)> {
         let table = Table::named(&self.of).ok_or_else(|| invalid_field("meta.of", NO_TABLE))?;
         let last = Some(self.last).filter(|last| (1..=MAX_SEQUENCE).contains(last));
         Ok((
@@ -236,17 +232,17 @@ impl Sequence {
     }
 }
 
-pub(in crate::store) const NO_TABLE: &str = "is not the name of a table";
-pub(in crate::store) const NOT_CANONICAL: &str = "is not in the form that an export writes";
+pub const NO_TABLE: &str = "is not the name of a table";
+pub const NOT_CANONICAL: &str = "is not in the form that an export writes";
 
 /// Returns the error for a field of a line; an empty `field` stands for the line itself.
-pub(in crate::store) fn invalid_field(field: &str, what: &str) -> Error {
+pub fn invalid_field(field: &str, what: &str) -> Error {
     let field = if field.is_empty() { "the line" } else { field };
     Error::invalid("not_imported", format!("{field} {what}"))
 }
 
 /// Parses JSON. An error names the field within `field` and never repeats a value.
-pub(in crate::store) fn parse<'t, T: Deserialize<'t>>(text: &'t str, field: &str) -> Result<T> {
+pub fn parse<'t, T: Deserialize<'t>>(text: &'t str, field: &str) -> Result<T> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let parsed = read_part(&mut reader, field)?;
     reader.end().map_err(|_| invalid_field(field, "is followed by extra characters"))?;

@@ -24,10 +24,10 @@ pub struct RecordRegistry {
 }
 
 /// The types of records, found by table.
-pub(in crate::store) struct RecordTypes<'c>(PerTable<Option<&'c dyn RecordType>>);
+pub struct RecordTypes<'c>(PerTable<Option<&'c dyn RecordType>>);
 
 impl<'c> RecordTypes<'c> {
-    pub(in crate::store) fn of(registry: &'c RecordRegistry) -> Self {
+    pub fn of(registry: &'c RecordRegistry) -> Self {
         let mut by_table = PerTable::new(|| None);
         for record_type in &registry.record_types {
             *by_table.slot_mut(record_type.table()) = Some(*record_type);
@@ -36,7 +36,7 @@ impl<'c> RecordTypes<'c> {
     }
 
     /// Returns the type of record whose table this is; `None` for indexes.
-    pub(in crate::store) fn get(&self, table: Table) -> Option<&'c dyn RecordType> {
+    pub fn get(&self, table: Table) -> Option<&'c dyn RecordType> {
         *self.0.slot(table)
     }
 }

@@ -82,7 +82,7 @@ impl Store {
 }
 
 /// A copy that was opened, before it is served.
-pub(in crate::store) struct OpenedCopy {
+pub struct OpenedCopy {
     fs: FsHandle,
     path: PathBuf,
     cache: usize,
@@ -102,7 +102,7 @@ pub(super) fn on_thread<T: Send>(
 }
 
 /// Opens the copy of an origin, and makes it first if necessary.
-pub(in crate::store) fn open_copy(
+pub fn open_copy(
     fs: FsHandle,
     path: &Path,
     cache: usize,
@@ -126,7 +126,7 @@ pub(in crate::store) fn open_copy(
 }
 
 /// Returns the database at `place`. It is connected when it is first asked.
-pub(in crate::store) fn connect(place: &Place) -> Result<Arc<dyn Origin>, OpenError> {
+pub fn connect(place: &Place) -> Result<Arc<dyn Origin>, OpenError> {
     let Place::Shared { url, ca, node, .. } = place else {
         return Err(Error::internal("a data file is no shared database").into());
     };
@@ -138,7 +138,7 @@ pub(in crate::store) fn connect(place: &Place) -> Result<Arc<dyn Origin>, OpenEr
 }
 
 /// Founds a workspace with what `fill` writes, and leaves its copy. The copy appears after the workspace.
-pub(in crate::store) fn found_workspace<T>(
+pub fn found_workspace<T>(
     fs: &FsHandle,
     copy: &Path,
     cache: usize,

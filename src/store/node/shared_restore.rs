@@ -143,11 +143,7 @@ fn replace_with(
 }
 
 /// Writes the content of the origin to a new data file. Returns the last commit in it.
-pub(in crate::store) fn keep(
-    fs: &FsHandle,
-    source: &CopySource,
-    kept: &Path,
-) -> Result<Position, OpenError> {
+pub fn keep(fs: &FsHandle, source: &CopySource, kept: &Path) -> Result<Position, OpenError> {
     file::create(fs, kept, Owner::OfFolder, DEFAULT_CACHE, |database| {
         let taken = take_rows(database, |take| source.all(take), |_, _| Ok(()));
         taken.map_err(|fault| origin_error(&*source.origin, fault))

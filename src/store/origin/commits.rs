@@ -20,7 +20,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// 503 when it was not taken, or it is not known whether it was.
-pub(in crate::store) fn send(
+pub fn send(
     source: &CopySource,
     mut turn: Option<Box<dyn Turn + '_>>,
     commit: &Commit<'_>,
@@ -74,11 +74,7 @@ pub(in crate::store) fn send(
 }
 
 /// Waits until a failover keeps the commit `known` and all before it.
-pub(in crate::store) fn confirm(
-    origin: &dyn Origin,
-    known: Position,
-    until: Instant,
-) -> Result<(), Fault> {
+pub fn confirm(origin: &dyn Origin, known: Position, until: Instant) -> Result<(), Fault> {
     answer_of(|| origin.confirm(known), until)
 }
 

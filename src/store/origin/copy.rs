@@ -33,7 +33,7 @@ use super::{Fault, Origin, Take, random_name};
 ///
 /// # Errors
 /// When the file is another one than a copy, the origin refuses, or there is no copy and the origin is away.
-pub(in crate::store) fn open(
+pub fn open(
     fs: &FsHandle,
     path: &Path,
     cache: usize,
@@ -219,11 +219,7 @@ fn workspace_of(origin: &dyn Origin) -> Result<WorkspaceId, Fault> {
 }
 
 /// Moves the copy at `path` to a name with this suffix, and replaces what had that name.
-pub(in crate::store) fn set_aside(
-    fs: &FsHandle,
-    path: &Path,
-    suffix: &str,
-) -> Result<(), OpenError> {
+pub fn set_aside(fs: &FsHandle, path: &Path, suffix: &str) -> Result<(), OpenError> {
     rename(fs, path, &file::beside(path, suffix))
 }
 
@@ -233,7 +229,7 @@ fn rename(fs: &FsHandle, path: &Path, to: &Path) -> Result<(), OpenError> {
 }
 
 /// Returns the error of an opening that the origin did not answer as it should.
-pub(in crate::store) fn origin_error(origin: &dyn Origin, fault: Fault) -> OpenError {
+pub fn origin_error(origin: &dyn Origin, fault: Fault) -> OpenError {
     let database = origin.shown().to_owned();
     match fault {
         Fault::Away(cause) | Fault::Unknown(cause) | Fault::Held(cause) => {
@@ -248,16 +244,13 @@ pub(in crate::store) fn origin_error(origin: &dyn Origin, fault: Fault) -> OpenE
 }
 
 /// Whether a copy has the format and all tables of this release, so its database has them, too.
-pub(in crate::store) fn is_current(database: &Database) -> Result<bool> {
+pub fn is_current(database: &Database) -> Result<bool> {
     let snapshot = Snapshot::begin(database)?;
     Ok(stored_format(&snapshot)? == Some(FORMAT) && names_all_tables(&snapshot)?)
 }
 
 /// Fills an empty copy with all rows of the origin, and migrates both, unless another node was first. Returns the last commit.
-pub(in crate::store) fn upgrade(
-    database: &Database,
-    source: &CopySource,
-) -> Result<Position, Fault> {
+pub fn upgrade(database: &Database, source: &CopySource) -> Result<Position, Fault> {
     let known = take_rows(database, |take| source.all(take), |_, _| Ok(()))?;
     // No node commits from here on.
     let (mut position, turn) = take_turn(database, source, known)?;

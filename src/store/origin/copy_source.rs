@@ -23,18 +23,18 @@ use super::{Fault, Lacking, Origin, Take, Turn};
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What a copy is made from. The threads of its store share it.
-pub(in crate::store) struct CopySource {
-    pub(in crate::store) origin: Arc<dyn Origin>,
-    pub(in crate::store) state: OriginState,
+pub struct CopySource {
+    pub origin: Arc<dyn Origin>,
+    pub state: OriginState,
     /// What the store counts of its work with the origin.
-    pub(in crate::store) stats: OriginStats,
+    pub stats: OriginStats,
     /// Set when the store closes: it does not wait until a copy has many rows.
     is_closing: AtomicBool,
 }
 
 impl CopySource {
     /// Returns what copies of `origin` are made from.
-    pub(in crate::store) fn new(origin: Arc<dyn Origin>) -> Self {
+    pub fn new(origin: Arc<dyn Origin>) -> Self {
         let (state, stats) = (OriginState::default(), OriginStats::default());
         Self { origin, state, stats, is_closing: AtomicBool::new(false) }
     }
@@ -43,11 +43,7 @@ impl CopySource {
     ///
     /// # Errors
     /// [`Fault::Outdated`] if the copy is made again sooner.
-    pub(in crate::store) fn since_far(
-        &self,
-        known: Position,
-        take: &mut Take<'_>,
-    ) -> Result<Position, Fault> {
+    pub fn since_far(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault> {
         let lacking = self.origin.lacking(known)?;
         if lacking.rows > lacking.of / 2 {
             return Err(Fault::Outdated(lacking));
@@ -69,7 +65,7 @@ impl CopySource {
     }
 
     /// Calls `take` with all rows, and returns the last commit.
-    pub(in crate::store) fn all(&self, take: &mut Take<'_>) -> Result<Position, Fault> {
+    pub fn all(&self, take: &mut Take<'_>) -> Result<Position, Fault> {
         let mut taken = TakenRows::new();
         self.origin.since(Position::NONE, &mut |row| {
             self.require_open()?;
@@ -79,7 +75,7 @@ impl CopySource {
     }
 
     /// Ends what takes many rows.
-    pub(in crate::store) fn close(&self) {
+    pub fn close(&self) {
         self.is_closing.store(true, Ordering::Release);
     }
 
@@ -114,7 +110,7 @@ impl TakenRows {
 
 /// Takes the turn, and into a new file at `known` what it lacks. What other nodes commit meanwhile is taken before the turn if
 /// it is much. Returns the last commit.
-pub(in crate::store) fn take_turn<'s>(
+pub fn take_turn<'s>(
     database: &Database,
     source: &'s CopySource,
     mut known: Position,
@@ -136,7 +132,7 @@ pub(in crate::store) fn take_turn<'s>(
 /// # Errors
 /// [`Fault::Newer`] if the row says that the origin has tables of a newer release, and [`Fault::Copy`] if it is damaged or the
 /// copy fails.
-pub(in crate::store) fn take_row(tx: &mut WriteTx<'_>, row: OriginRow) -> Result<(), Fault> {
+pub fn take_row(tx: &mut WriteTx<'_>, row: OriginRow) -> Result<(), Fault> {
     if row.table == Table::Meta && row.key == TABLES_KEY && !names_known_tables(&row)? {
         return Err(Fault::Newer { found: FORMAT });
     }
@@ -152,7 +148,7 @@ fn names_known_tables(row: &OriginRow) -> Result<bool> {
 }
 
 /// Takes the rows that `ask` hands over, in one transaction, which `end` completes. Returns what `ask` returned.
-pub(in crate::store) fn take_rows<T>(
+pub fn take_rows<T>(
     database: &Database,
     ask: impl FnOnce(&mut Take<'_>) -> Result<T, Fault>,
     end: impl FnOnce(&WriteTransaction, &T) -> Result<()>,
@@ -171,7 +167,7 @@ pub(in crate::store) fn take_rows<T>(
 const SLICE_BYTES: usize = 1024 * 1024;
 
 /// All values of a snapshot.
-pub(in crate::store) struct StoredRows<'s> {
+pub struct StoredRows<'s> {
     snapshot: &'s Snapshot,
     /// The tables that follow the current one.
     tables: std::slice::Iter<'static, Table>,
@@ -182,7 +178,7 @@ pub(in crate::store) struct StoredRows<'s> {
 }
 
 impl<'s> StoredRows<'s> {
-    pub(in crate::store) fn new(snapshot: &'s Snapshot) -> Self {
+    pub fn new(snapshot: &'s Snapshot) -> Self {
         let rows = Vec::new().into_iter();
         Self { snapshot, tables: Table::ALL.iter(), table: None, after: None, rows }
     }

@@ -7,9 +7,9 @@
 pub(super) mod commits;
 pub(super) mod copy;
 pub(super) mod copy_source;
-pub(in crate::store) mod postgres;
+pub mod postgres;
 #[cfg(test)]
-pub(in crate::store) mod scripted;
+pub mod scripted;
 pub(super) mod state;
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ use crate::store::values::schema::{FORMAT, Table};
 
 /// A batch of changes on its way to the origin.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::store) struct Commit<'c> {
+pub struct Commit<'c> {
     /// The commit on which the batch was computed.
     pub from: Position,
     /// The name of this commit. Every attempt to commit the same batch has the same name.
@@ -36,13 +36,13 @@ pub(in crate::store) struct Commit<'c> {
 }
 
 /// Returns a random name for a commit.
-pub(in crate::store) fn random_name() -> Uuid {
+pub fn random_name() -> Uuid {
     uuid::Builder::from_random_bytes(rand::random()).into_uuid()
 }
 
 /// What the origin did with a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum CommitOutcome {
+pub enum CommitOutcome {
     /// The commit is durable, and is the last one.
     Committed(Position),
     /// Another commit came first, or this one was taken at an earlier attempt. Nothing was done.
@@ -51,7 +51,7 @@ pub(in crate::store) enum CommitOutcome {
 
 /// Why the origin did not answer a question or do what was asked.
 #[derive(Debug)]
-pub(in crate::store) enum Fault {
+pub enum Fault {
     /// The origin cannot be reached now. Nothing was done.
     Away(String),
     /// A commit was sent, and no answer came. [`Origin::committed`] returns whether it was done.
@@ -110,7 +110,7 @@ impl From<Error> for Fault {
 
 /// What the origin says of its workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) struct Head {
+pub struct Head {
     /// The id of the workspace. A copy of another workspace is of no use.
     pub workspace: Uuid,
     /// The format of the rows, as [`FORMAT`].
@@ -123,7 +123,7 @@ pub(in crate::store) struct Head {
 
 /// How many rows a copy lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) struct Lacking {
+pub struct Lacking {
     /// The rows that changed since, removed ones too.
     pub rows: u64,
     /// The rows of the origin, without removed ones.
@@ -132,7 +132,7 @@ pub(in crate::store) struct Lacking {
 
 /// A server that works with the origin, or did so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::store) struct Node {
+pub struct Node {
     /// The name of the node.
     pub name: String,
     /// The release that it runs.
@@ -147,7 +147,7 @@ pub(in crate::store) struct Node {
 
 /// What the origin says of a heartbeat that it has recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) struct Beat {
+pub struct Beat {
     /// How many milliseconds the clock of the node is ahead of that of the origin.
     pub ahead: i64,
     /// The time of this heartbeat, by the clock of the origin.
@@ -157,16 +157,16 @@ pub(in crate::store) struct Beat {
 }
 
 /// Receives rows of the origin, one at a time.
-pub(in crate::store) type Take<'t> = dyn FnMut(OriginRow) -> Result<(), Fault> + 't;
+pub type Take<'t> = dyn FnMut(OriginRow) -> Result<(), Fault> + 't;
 
 /// Rows on their way to the origin, one at a time.
-pub(in crate::store) type Rows<'r> = dyn Iterator<Item = Result<OriginRow>> + 'r;
+pub type Rows<'r> = dyn Iterator<Item = Result<OriginRow>> + 'r;
 
 /// A shared database that holds the data.
 ///
 /// Its methods block. Only threads of the store call them, never a thread of an async runtime. One object serves several
 /// threads, each with a connection of its own.
-pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
+pub trait Origin: Debug + Send + Sync + 'static {
     /// Calls `take` with every row that changed after `known`, and returns the last commit. All rows are of one moment.
     /// The rows have no order. If `known` is [`Position::NONE`], these are all rows, without removed ones. Fails with
     /// [`Fault::Behind`], after some rows, if a copy lacks too many for one question.
@@ -239,7 +239,7 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
 }
 
 /// The right to be next: see [`Origin::turn`].
-pub(in crate::store) trait Turn {
+pub trait Turn {
     /// Lets the turn last for minutes without being used. Call it before long work that no other node may disturb.
     fn extend(&self) -> Result<(), Fault>;
 

@@ -18,11 +18,11 @@ use super::trouble::Troubles;
 const FRESH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Receives a state that is at least as new as the question.
-pub(in crate::store) type Reader = oneshot::Sender<Result<Arc<Snapshot>>>;
+pub type Reader = oneshot::Sender<Result<Arc<Snapshot>>>;
 
 /// What the threads of a store with an origin share.
 #[derive(Default)]
-pub(in crate::store) struct OriginState {
+pub struct OriginState {
     waiting: Mutex<Waiting>,
     /// Wakes the thread that asks.
     arrived: Condvar,
@@ -31,11 +31,11 @@ pub(in crate::store) struct OriginState {
     /// Whether reads and writes fail at once, because the origin did not answer for a while.
     is_away: AtomicBool,
     /// Whether the copy has commits that are not on disk.
-    pub(in crate::store) is_unsynced: AtomicBool,
+    pub is_unsynced: AtomicBool,
     /// What keeps the node from serving.
-    pub(in crate::store) troubles: Troubles,
+    pub troubles: Troubles,
     /// Whether this process is a node: a command that opens a copy is none.
-    pub(in crate::store) is_node: AtomicBool,
+    pub is_node: AtomicBool,
     /// When the origin last said what is new.
     asked: Mutex<Option<Instant>>,
     /// When the last heartbeat began that the origin took.
@@ -53,7 +53,7 @@ impl OriginState {
     ///
     /// # Errors
     /// 503 when the origin does not answer in time, or is known to be away.
-    pub(in crate::store) async fn fresh(&self) -> Result<Arc<Snapshot>> {
+    pub async fn fresh(&self) -> Result<Arc<Snapshot>> {
         if self.is_away() {
             return Err(away());
         }
@@ -69,7 +69,7 @@ impl OriginState {
     ///
     /// # Errors
     /// 503 when the origin is away.
-    pub(in crate::store) fn wait_until_fresh(&self) -> Result<Arc<Snapshot>> {
+    pub fn wait_until_fresh(&self) -> Result<Arc<Snapshot>> {
         let (reader, answer) = oneshot::channel();
         self.ask(reader)?;
         answer.blocking_recv().unwrap_or_else(|_| Err(away()))
@@ -87,7 +87,7 @@ impl OriginState {
     }
 
     /// Waits for readers, at most for `limit`, and returns them. Returns `None` after [`close`](Self::close).
-    pub(in crate::store) fn wait_for_readers(&self, limit: Duration) -> Option<Vec<Reader>> {
+    pub fn wait_for_readers(&self, limit: Duration) -> Option<Vec<Reader>> {
         let is_idle = |waiting: &mut Waiting| waiting.readers.is_empty() && !waiting.is_closed;
         let waited = self.arrived.wait_timeout_while(self.waiting(), limit, is_idle);
         let mut waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -95,20 +95,20 @@ impl OriginState {
     }
 
     /// Waits for `limit`, also if readers come. Returns whether the store is still open.
-    pub(in crate::store) fn pause(&self, limit: Duration) -> bool {
+    pub fn pause(&self, limit: Duration) -> bool {
         let is_open = |waiting: &mut Waiting| !waiting.is_closed;
         let waited = self.closed.wait_timeout_while(self.waiting(), limit, is_open);
         !waited.unwrap_or_else(PoisonError::into_inner).0.is_closed
     }
 
     /// Lets these readers wait for the next answer.
-    pub(in crate::store) fn put_back(&self, readers: Vec<Reader>) {
+    pub fn put_back(&self, readers: Vec<Reader>) {
         let waiting = readers.into_iter().filter(|reader| !reader.is_closed());
         self.waiting().readers.extend(waiting);
     }
 
     /// Ends the threads that ask. Readers that wait get 503.
-    pub(in crate::store) fn close(&self) {
+    pub fn close(&self) {
         let mut waiting = self.waiting();
         waiting.is_closed = true;
         waiting.readers = Vec::new();
@@ -118,38 +118,38 @@ impl OriginState {
     }
 
     /// Whether the origin is known to be away.
-    pub(in crate::store) fn is_away(&self) -> bool {
+    pub fn is_away(&self) -> bool {
         self.is_away.load(Ordering::Acquire)
     }
 
     /// Sets whether the origin is away. Returns whether this changed.
-    pub(in crate::store) fn set_away(&self, is_away: bool) -> bool {
+    pub fn set_away(&self, is_away: bool) -> bool {
         self.is_away.swap(is_away, Ordering::AcqRel) != is_away
     }
 
     /// Records an answer about what is new.
-    pub(in crate::store) fn note_asked(&self) {
+    pub fn note_asked(&self) {
         *self.asked() = Some(Instant::now());
     }
 
     /// Returns when the origin last said what is new.
-    pub(in crate::store) fn asked_at(&self) -> Option<Instant> {
+    pub fn asked_at(&self) -> Option<Instant> {
         *self.asked()
     }
 
     /// Records that the origin took a heartbeat, which began at `begun`.
-    pub(in crate::store) fn note_beat(&self, begun: Instant) {
+    pub fn note_beat(&self, begun: Instant) {
         self.beat.send_replace(Some(begun));
     }
 
     /// Returns until when the origin is known both to answer and to take heartbeats: the time of its last answer or of
     /// the last heartbeat, whichever is earlier.
-    pub(in crate::store) fn proven_at(&self) -> Option<Instant> {
+    pub fn proven_at(&self) -> Option<Instant> {
         self.asked_at().zip(*self.beat.borrow()).map(|(asked, beat)| asked.min(beat))
     }
 
     /// Waits until the origin takes a heartbeat, unless it took one within `valid_for`.
-    pub(in crate::store) async fn beats(&self, valid_for: Duration) {
+    pub async fn beats(&self, valid_for: Duration) {
         let is_recent = |beat: &Option<Instant>| beat.is_some_and(|at| at.elapsed() < valid_for);
         // The sender is in `self`, so it is not dropped meanwhile.
         let _ = self.beat.subscribe().wait_for(is_recent).await;
@@ -165,7 +165,7 @@ impl OriginState {
 }
 
 /// The error of a request that needs an origin that is away.
-pub(in crate::store) fn away() -> Error {
+pub fn away() -> Error {
     Error::unavailable(RETRY_AFTER, "the database cannot be reached")
 }
 
@@ -188,7 +188,7 @@ type Listener = Box<dyn Fn(OriginCall, Duration) + Send + Sync>;
 
 /// What the threads of a store count.
 #[derive(Default)]
-pub(in crate::store) struct OriginStats {
+pub struct OriginStats {
     listener: OnceLock<Listener>,
     overtaken: AtomicU64,
     unknown: AtomicU64,
@@ -198,15 +198,12 @@ pub(in crate::store) struct OriginStats {
 
 impl OriginStats {
     /// Calls `listener` after each answered call from now on. Only the first listener is called.
-    pub(in crate::store) fn listen(
-        &self,
-        listener: impl Fn(OriginCall, Duration) + Send + Sync + 'static,
-    ) {
+    pub fn listen(&self, listener: impl Fn(OriginCall, Duration) + Send + Sync + 'static) {
         let _kept = self.listener.set(Box::new(listener));
     }
 
     /// Returns the numbers, with whether the origin answered lately.
-    pub(in crate::store) fn metrics(&self, is_up: bool) -> OriginMetrics {
+    pub fn metrics(&self, is_up: bool) -> OriginMetrics {
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         OriginMetrics {
             is_up,
@@ -218,14 +215,14 @@ impl OriginStats {
     }
 
     /// Records a call that began at `begun` and was answered now.
-    pub(in crate::store) fn note_call(&self, call: OriginCall, begun: Instant) {
+    pub fn note_call(&self, call: OriginCall, begun: Instant) {
         if let Some(listener) = self.listener.get() {
             listener(call, begun.elapsed());
         }
     }
 
     /// Records a batch that must run again because another node was first.
-    pub(in crate::store) fn note_overtaken(&self) {
+    pub fn note_overtaken(&self) {
         self.overtaken.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -240,7 +237,7 @@ impl OriginStats {
     }
 
     /// Records the last commit of the origin, and that of the copy when it asked.
-    pub(in crate::store) fn note_head(&self, head: Position, known: Position) {
+    pub fn note_head(&self, head: Position, known: Position) {
         self.behind.store(head.seq.saturating_sub(known.seq), Ordering::Relaxed);
     }
 }

@@ -79,7 +79,7 @@ impl Trouble {
 
 /// The troubles of a node.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Troubles {
+pub struct Troubles {
     current: Mutex<BTreeMap<Trouble, Lasting>>,
     /// Whether there may be any, so that a node without one takes no lock for each answer.
     has_any: AtomicBool,
@@ -94,13 +94,7 @@ struct Lasting {
 impl Troubles {
     /// Records that this lasts, and logs it if that is due. `seq` is the last commit that the copy holds: if the database is
     /// lost, the copy with the highest number is the newest.
-    pub(in crate::store) fn note(
-        &self,
-        trouble: Trouble,
-        origin: &dyn Origin,
-        seq: u64,
-        cause: &str,
-    ) {
+    pub fn note(&self, trouble: Trouble, origin: &dyn Origin, seq: u64, cause: &str) {
         let (database, node) = (origin.shown(), origin.node());
         self.has_any.store(true, Ordering::Release);
         let mut current = self.current();
@@ -113,7 +107,7 @@ impl Troubles {
     }
 
     /// Records that these are over, and logs it if they were not before.
-    pub(in crate::store) fn end(&self, over: &[Trouble]) {
+    pub fn end(&self, over: &[Trouble]) {
         if !self.has_any.load(Ordering::Acquire) {
             return;
         }
@@ -127,7 +121,7 @@ impl Troubles {
     }
 
     /// Returns what lasts, the gravest first.
-    pub(in crate::store) fn list(&self) -> Vec<(Trouble, String)> {
+    pub fn list(&self) -> Vec<(Trouble, String)> {
         let text = |trouble: Trouble, cause: &str| format!("{}: {cause}", trouble.what());
         self.current().iter().map(|(trouble, one)| (*trouble, text(*trouble, &one.cause))).collect()
     }
@@ -138,7 +132,7 @@ impl Troubles {
 }
 
 /// Returns what an operator must know about a row of the origin that a copy did not take.
-pub(in crate::store) fn not_taken(error: &Error) -> String {
+pub fn not_taken(error: &Error) -> String {
     format!(
         "the database has a row that cannot be taken ({error}); `steward check` names all of them, and docs/postgresql.md \
          says what to do when the database is damaged"

@@ -12,7 +12,7 @@ use super::progress::Steps;
 use super::snapshot::Snapshot;
 
 /// How many problems are listed; further problems are only counted.
-pub(in crate::store) const MAX_REPORTED: usize = 100;
+pub const MAX_REPORTED: usize = 100;
 
 /// The result of a check.
 #[derive(Debug, Default, Serialize)]
@@ -60,11 +60,7 @@ impl CheckReport {
 }
 
 /// Verifies the checksum of every value of `table` and returns their number.
-pub(in crate::store) fn check_sums(
-    tx: &Snapshot,
-    table: Table,
-    report: &mut CheckReport,
-) -> Result<u64> {
+pub fn check_sums(tx: &Snapshot, table: Table, report: &mut CheckReport) -> Result<u64> {
     let mut found = 0;
     tx.each(table, &mut |_, payload| {
         found += 1;

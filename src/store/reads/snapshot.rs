@@ -18,13 +18,12 @@ use crate::store::values::schema::{PerTable, Table};
 /// Called with a key and its verified payload, or the error of its verification.
 pub type InspectValue<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;
 /// Called with a key and its sealed value.
-pub(in crate::store) type InspectSealed<'v> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'v;
+pub type InspectSealed<'v> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'v;
 /// Called with a key and its sealed value; decides whether the walk continues.
-pub(in crate::store) type InspectSealedUntil<'v> =
-    dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
+pub type InspectSealedUntil<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
 
 /// Called when a read of the file fails.
-pub(in crate::store) type ReadFailureHook = Box<dyn Fn() + Send + Sync>;
+pub type ReadFailureHook = Box<dyn Fn() + Send + Sync>;
 
 /// A consistent view of the file, as one commit left it.
 pub struct Snapshot {
@@ -222,14 +221,14 @@ impl Raw for Snapshot {
 
 /// Keeps a file open. Each of its snapshots has it, and so does the writer until another file replaces this one.
 #[derive(Default)]
-pub(in crate::store) struct OpenedFile {
+pub struct OpenedFile {
     /// The file, once it is replaced.
     replaced: OnceLock<Database>,
 }
 
 impl OpenedFile {
     /// Closes `database` when the last snapshot of it is dropped.
-    pub(in crate::store) fn close_after_snapshots(&self, database: Database) {
+    pub fn close_after_snapshots(&self, database: Database) {
         // If this failed, the file would be closed at once, and its snapshots would fail with 503.
         let _ = self.replaced.set(database);
     }

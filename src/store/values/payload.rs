@@ -17,10 +17,10 @@ use crate::base::error::{Error, Result};
 use super::schema::Table;
 
 /// The size in bytes of the checksum of a sealed value.
-pub(in crate::store) const CHECKSUM: usize = 8;
+pub const CHECKSUM: usize = 8;
 
 /// Returns `payload` after the checksum of table, key and payload.
-pub(in crate::store) fn seal(table: Table, key: &[u8], payload: &[u8]) -> Vec<u8> {
+pub fn seal(table: Table, key: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(CHECKSUM + payload.len());
     out.extend_from_slice(&checksum(table, key, payload));
     out.extend_from_slice(payload);
@@ -28,7 +28,7 @@ pub(in crate::store) fn seal(table: Table, key: &[u8], payload: &[u8]) -> Vec<u8
 }
 
 /// Verifies the checksum of a sealed value and returns its payload.
-pub(in crate::store) fn unseal<'a>(table: Table, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8]> {
+pub fn unseal<'a>(table: Table, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8]> {
     match sealed.split_first_chunk::<CHECKSUM>() {
         Some((sum, payload)) if *sum == checksum(table, key, payload) => Ok(payload),
         _ => Err(damaged(table, &format_args!("checksum mismatch under the key {}", HexKey(key)))),
@@ -36,7 +36,7 @@ pub(in crate::store) fn unseal<'a>(table: Table, key: &[u8], sealed: &'a [u8]) -
 }
 
 /// Returns the payload of a sealed value that never left this process, without verifying it.
-pub(in crate::store) fn payload_of(sealed: &[u8]) -> &[u8] {
+pub fn payload_of(sealed: &[u8]) -> &[u8] {
     sealed.get(CHECKSUM..).unwrap_or_default()
 }
 
@@ -47,7 +47,7 @@ fn checksum(table: Table, key: &[u8], payload: &[u8]) -> [u8; CHECKSUM] {
 }
 
 /// Formats a key in messages to the operator: two hexadecimal digits for each byte.
-pub(in crate::store) struct HexKey<'k>(pub(in crate::store) &'k [u8]);
+pub struct HexKey<'k>(pub &'k [u8]);
 
 impl Display for HexKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -58,20 +58,20 @@ impl Display for HexKey<'_> {
 }
 
 /// Returns the error of a read that finds the file damaged.
-pub(in crate::store) fn damaged(table: Table, what: &dyn Display) -> Error {
+pub fn damaged(table: Table, what: &dyn Display) -> Error {
     Error::internal(format_args!("the data file is damaged: {}: {what}", table.name()))
 }
 
 /// A payload, split into its parts.
-pub(in crate::store) struct Payload<'p> {
-    pub(in crate::store) version: u64,
-    pub(in crate::store) meta: &'p [u8],
-    pub(in crate::store) fields: &'p [u8],
+pub struct Payload<'p> {
+    pub version: u64,
+    pub meta: &'p [u8],
+    pub fields: &'p [u8],
 }
 
 impl<'p> Payload<'p> {
     /// Splits the payload of a record of `table`.
-    pub(in crate::store) fn read(table: Table, bytes: &'p [u8]) -> Result<Self> {
+    pub fn read(table: Table, bytes: &'p [u8]) -> Result<Self> {
         let ((version, length), rest) = postcard::take_from_bytes::<(u64, usize)>(bytes)
             .map_err(|error| damaged(table, &error))?;
         let (meta, fields) =
@@ -81,7 +81,7 @@ impl<'p> Payload<'p> {
 }
 
 /// Whether two payloads of records of `table` differ at most in their versions.
-pub(in crate::store) fn has_same_content(table: Table, one: &[u8], other: &[u8]) -> Result<bool> {
+pub fn has_same_content(table: Table, one: &[u8], other: &[u8]) -> Result<bool> {
     let (one, other) = (Payload::read(table, one)?, Payload::read(table, other)?);
     Ok((one.meta, one.fields) == (other.meta, other.fields))
 }
@@ -90,7 +90,7 @@ pub(in crate::store) fn has_same_content(table: Table, one: &[u8], other: &[u8])
 const USUAL_FIELDS: usize = 512;
 
 /// Returns a payload without its fields, which the caller appends.
-pub(in crate::store) fn begin_payload(version: u64, meta: &[u8]) -> Result<Vec<u8>> {
+pub fn begin_payload(version: u64, meta: &[u8]) -> Result<Vec<u8>> {
     let out = Vec::with_capacity(USUAL_FIELDS + meta.len());
     let mut out = postcard::to_extend(&(version, meta.len()), out).map_err(Error::internal)?;
     out.extend_from_slice(meta);
@@ -101,6 +101,6 @@ pub(in crate::store) fn begin_payload(version: u64, meta: &[u8]) -> Result<Vec<u
 const USUAL_META: usize = 128;
 
 /// Returns the bytes of a record's metadata.
-pub(in crate::store) fn meta_bytes(meta: &impl Serialize) -> Result<Vec<u8>> {
+pub fn meta_bytes(meta: &impl Serialize) -> Result<Vec<u8>> {
     postcard::to_extend(meta, Vec::with_capacity(USUAL_META)).map_err(Error::internal)
 }

@@ -6,7 +6,7 @@ use super::schema::Table;
 
 /// The last commit that a copy holds, or the last commit of the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) struct Position {
+pub struct Position {
     /// The number of the commit. The first commit of a workspace has 1.
     pub seq: u64,
     /// The random name of the commit. After a restore or a failover, another commit can have the same number.
@@ -15,12 +15,12 @@ pub(in crate::store) struct Position {
 
 impl Position {
     /// The position of an empty copy.
-    pub(in crate::store) const NONE: Self = Self { seq: 0, name: Uuid::nil() };
+    pub const NONE: Self = Self { seq: 0, name: Uuid::nil() };
 }
 
 /// Which server a copy has followed: a copy never goes back to one that another has replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::store) struct Primary {
+pub struct Primary {
     /// The identifier of the servers that share one history; 0 if it is not known.
     pub system: u64,
     /// A number that grows with each promotion of a standby.
@@ -29,14 +29,14 @@ pub(in crate::store) struct Primary {
 
 impl Primary {
     /// Whether another server has replaced this one since.
-    pub(in crate::store) const fn is_before(self, known: Self) -> bool {
+    pub const fn is_before(self, known: Self) -> bool {
         self.system == known.system && self.timeline < known.timeline
     }
 }
 
 /// A row of the origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::store) struct OriginRow {
+pub struct OriginRow {
     /// The table of the row.
     pub table: Table,
     /// The key in the table.
@@ -47,7 +47,7 @@ pub(in crate::store) struct OriginRow {
 
 impl OriginRow {
     /// Returns how many bytes of key and value the row has.
-    pub(in crate::store) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.key.len() + self.sealed.as_ref().map_or(0, Vec::len)
     }
 }

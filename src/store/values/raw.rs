@@ -9,10 +9,10 @@ use super::payload::damaged;
 use super::schema::Table;
 
 /// Called with a verified payload.
-pub(in crate::store) type VisitValue<'v> = dyn FnMut(&[u8]) -> Result<()> + 'v;
+pub type VisitValue<'v> = dyn FnMut(&[u8]) -> Result<()> + 'v;
 
 /// Called with a key and its verified payload; decides whether the walk continues.
-pub(in crate::store) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
+pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
 
 /// What a walk visits: the keys from `from` up to, but not including, `until`.
 #[derive(Debug, Clone, Copy)]
@@ -66,11 +66,7 @@ impl Raw for AnyTx<'_> {
     }
 }
 
-pub(in crate::store) fn read_number<X: Raw + ?Sized>(
-    tx: &X,
-    table: Table,
-    key: &[u8],
-) -> Result<u64> {
+pub fn read_number<X: Raw + ?Sized>(tx: &X, table: Table, key: &[u8]) -> Result<u64> {
     let mut number = 0;
     tx.raw_get(table, key, &mut |payload| {
         number = number_in(table, payload)?;
@@ -80,7 +76,7 @@ pub(in crate::store) fn read_number<X: Raw + ?Sized>(
 }
 
 /// Returns the number in a payload of `table`.
-pub(in crate::store) fn number_in(table: Table, mut payload: &[u8]) -> Result<u64> {
+pub fn number_in(table: Table, mut payload: &[u8]) -> Result<u64> {
     u64::read(&mut payload).ok_or_else(|| damaged(table, &"not a number"))
 }
 

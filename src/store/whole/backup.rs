@@ -131,7 +131,7 @@ fn complete(
 }
 
 /// Checks a file that nothing else has open.
-pub(in crate::store) fn require_valid(
+pub fn require_valid(
     path: &Path,
     database: &mut Database,
     registry: &RecordRegistry,

@@ -23,11 +23,11 @@ use crate::store::writer::task::Task;
 
 /// How much is read from one snapshot. A slice has at least one value.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::store) struct SliceLimit {
+pub struct SliceLimit {
     /// The time after which a slice ends.
-    pub(in crate::store) time: Duration,
+    pub time: Duration,
     /// The size after which a slice ends, in bytes. A slice is kept in memory.
-    pub(in crate::store) bytes: usize,
+    pub bytes: usize,
 }
 
 impl Default for SliceLimit {
@@ -40,7 +40,7 @@ impl Default for SliceLimit {
 type InspectStored<'i> = dyn FnMut(&Snapshot, &[u8], &[u8]) -> Result<()> + 'i;
 
 /// A walk over all values of the file. Its callers hold the walk lock.
-pub(in crate::store) struct SlicedWalk {
+pub struct SlicedWalk {
     store: Store,
     /// The opening of the file at the beginning.
     generation: u64,
@@ -49,7 +49,7 @@ pub(in crate::store) struct SlicedWalk {
     read: u64,
     limit: SliceLimit,
     /// About how many values the walk reads.
-    pub(in crate::store) of: u64,
+    pub of: u64,
 }
 
 /// Values of one table that were read from one snapshot, one after the other.
@@ -115,12 +115,7 @@ impl Store {
 impl SlicedWalk {
     /// Calls `visit` with every stored value of these tables, after verifying its checksum. Some are older than others:
     /// then call [`catch_up`](Self::catch_up).
-    pub(in crate::store) fn walk(
-        &self,
-        tables: &[Table],
-        steps: &mut Steps,
-        visit: &mut Visitor<'_>,
-    ) -> Result<()> {
+    pub fn walk(&self, tables: &[Table], steps: &mut Steps, visit: &mut Visitor<'_>) -> Result<()> {
         for table in tables {
             let mut verify =
                 |_: &Snapshot, key: &[u8], sealed: &[u8]| unseal(*table, key, sealed).map(drop);
@@ -181,7 +176,7 @@ impl SlicedWalk {
     }
 
     /// Returns the state of the last commit.
-    pub(in crate::store) fn state(&self) -> Result<Arc<Snapshot>> {
+    pub fn state(&self) -> Result<Arc<Snapshot>> {
         self.require_same_opening(self.store.shared.snapshot.load_full())
     }
 
@@ -193,11 +188,7 @@ impl SlicedWalk {
 
     /// Calls `visit` with what commits have changed since the begin or the last call, in the order of the changes. Returns
     /// the size of these changes in bytes.
-    pub(in crate::store) fn catch_up(
-        &mut self,
-        tables: &[Table],
-        visit: &mut Visitor<'_>,
-    ) -> Result<u64> {
+    pub fn catch_up(&mut self, tables: &[Table], visit: &mut Visitor<'_>) -> Result<u64> {
         let end = self.log.each_from(self.read, &mut |table, key, sealed| {
             if tables.contains(&table) { visit(table, key, sealed) } else { Ok(()) }
         })?;
@@ -208,23 +199,14 @@ impl SlicedWalk {
 
     /// Calls `visit` with what [`walk`](Self::walk) and [`catch_up`](Self::catch_up) return, so that the values are those of
     /// one commit. Returns how many values that commit left.
-    pub(in crate::store) fn each(
-        self,
-        tables: &[Table],
-        steps: &mut Steps,
-        visit: &mut Visitor<'_>,
-    ) -> Result<u64> {
+    pub fn each(self, tables: &[Table], steps: &mut Steps, visit: &mut Visitor<'_>) -> Result<u64> {
         self.walk(tables, steps, visit)?;
         self.finish(tables, visit)?.values_of(tables)
     }
 
     /// Calls `visit` with what commits have changed since the last call of [`catch_up`](Self::catch_up), so that the values of
     /// the walk are those of one commit. Returns the state of that commit.
-    pub(in crate::store) fn finish(
-        mut self,
-        tables: &[Table],
-        visit: &mut Visitor<'_>,
-    ) -> Result<Arc<Snapshot>> {
+    pub fn finish(mut self, tables: &[Table], visit: &mut Visitor<'_>) -> Result<Arc<Snapshot>> {
         // What is left after this is small.
         self.catch_up(tables, visit)?;
         let state = self.end()?;

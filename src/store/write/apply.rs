@@ -21,11 +21,11 @@ use super::batch::MAX_PENDING;
 const MIN_RUN: usize = 4;
 
 /// What a batch leaves besides its transaction.
-pub(in crate::store) struct FinishedBatch {
+pub struct FinishedBatch {
     /// Stored values for the next batch.
-    pub(in crate::store) hot: HotValues,
+    pub hot: HotValues,
     /// What the batch changed.
-    pub(in crate::store) diff: BatchDiff,
+    pub diff: BatchDiff,
 }
 
 impl WriteTx<'_> {

@@ -33,7 +33,7 @@ use crate::store::values::schema::Table;
 /// # Errors
 /// When it is uncertain whether the new file replaced the old one. Neither may accept writes then, because a
 /// power cut could leave either.
-pub(in crate::store) fn rewrite(fs: &FsHandle, data: &Path) -> Result<()> {
+pub fn rewrite(fs: &FsHandle, data: &Path) -> Result<()> {
     let draft = file::rewrite_draft_path(data);
     let senseless = || Err(OpenError::damaged(data, &"redb panicked while reading it"));
     let prepared = catch_panic(|| prepare(fs, data, &draft)).unwrap_or_else(senseless);

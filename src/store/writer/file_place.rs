@@ -17,7 +17,7 @@ const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The file that is open.
 #[derive(Debug, Default)]
-pub(in crate::store) struct FilePlace(Mutex<Known>);
+pub struct FilePlace(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -33,7 +33,7 @@ impl FilePlace {
     }
 
     /// Notes that the file at `path` was opened, or replaced the open file.
-    pub(in crate::store) fn note(&self, fs: &FsHandle, path: &Path) {
+    pub fn note(&self, fs: &FsHandle, path: &Path) {
         let file = fs.file_system().identity(path).ok().flatten();
         *self.known() = Known { file, logged_at: None };
     }

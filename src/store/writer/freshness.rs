@@ -79,17 +79,17 @@ impl Store {
 }
 
 /// What the thread needs.
-pub(in crate::store) struct FreshnessThread {
-    pub(in crate::store) source: Arc<CopySource>,
-    pub(in crate::store) shared: Arc<Shared>,
-    pub(in crate::store) queue: Weak<Sender>,
+pub struct FreshnessThread {
+    pub source: Arc<CopySource>,
+    pub shared: Arc<Shared>,
+    pub queue: Weak<Sender>,
     /// The runtime that answers several readers: it wakes its own tasks cheaper than this thread does.
-    pub(in crate::store) runtime: Option<Handle>,
+    pub runtime: Option<Handle>,
 }
 
 impl FreshnessThread {
     /// Starts the thread. It ends when the store is closed.
-    pub(in crate::store) fn start(self) -> std::io::Result<()> {
+    pub fn start(self) -> std::io::Result<()> {
         std::thread::Builder::new().name("freshness".to_owned()).spawn(move || self.run())?;
         Ok(())
     }

@@ -33,7 +33,7 @@ type Listener = Box<dyn Fn(Commit) + Send + Sync>;
 
 /// State that the writer thread shares with its observers.
 #[derive(Default)]
-pub(in crate::store) struct WriterStats {
+pub struct WriterStats {
     listener: OnceLock<Listener>,
     refused: AtomicU64,
     /// When the last commit completed; `None` if there was none since the file was closed.
@@ -73,7 +73,7 @@ impl WriterStats {
     /// Counts a write that failed because of a full queue, a closed file, a failed commit, or a failed read
     /// of the file. `written` is an outer error unless the rule itself failed. An overload error of a rule is
     /// not counted.
-    pub(in crate::store) fn note_refusal<T>(&self, written: &Result<Result<T>>) {
+    pub fn note_refusal<T>(&self, written: &Result<Result<T>>) {
         let refused = match written {
             Err(_) => true,
             Ok(Err(ruled)) => ruled.status() == 503 && !ruled.is_overload(),

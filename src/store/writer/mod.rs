@@ -255,30 +255,30 @@ impl Store {
 }
 
 /// State that the writer thread shares with the rest of the store.
-pub(in crate::store) struct Shared {
+pub struct Shared {
     /// The state after the last commit, or `None` while the file is closed.
-    pub(in crate::store) snapshot: ArcSwapOption<Snapshot>,
+    pub snapshot: ArcSwapOption<Snapshot>,
     /// Whether the file is open and its last commit succeeded.
-    pub(in crate::store) ready: AtomicBool,
+    pub ready: AtomicBool,
     /// The file that was opened, to notice that its name is gone or names another file.
-    pub(in crate::store) place: FilePlace,
+    pub place: FilePlace,
     /// How often the file was closed. [`Snapshot::generation`] returns this number.
-    pub(in crate::store) generation: AtomicU64,
+    pub generation: AtomicU64,
     /// The version of the access tables in the file ([`AccessVersion`](crate::store::write::access::AccessVersion)).
-    pub(in crate::store) access_version: AtomicU64,
+    pub access_version: AtomicU64,
     /// Statistics for metrics and readiness.
-    pub(in crate::store) stats: WriterStats,
+    pub stats: WriterStats,
     /// Receives the values that commits change, for copies under way.
-    pub(in crate::store) value_logs: ValueLogs,
+    pub value_logs: ValueLogs,
     /// The shared database whose copy the file is; `None` for a data file.
-    pub(in crate::store) origin: Option<Arc<CopySource>>,
+    pub origin: Option<Arc<CopySource>>,
     /// Called before a state is shown. Only a store with an origin calls them.
-    pub(in crate::store) watchers: Watchers,
+    pub watchers: Watchers,
 }
 
 impl Shared {
     /// The state of a file that was opened, with its first snapshot.
-    pub(in crate::store) fn new(first: Snapshot, origin: Option<Arc<CopySource>>) -> Self {
+    pub fn new(first: Snapshot, origin: Option<Arc<CopySource>>) -> Self {
         Self {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
@@ -293,7 +293,7 @@ impl Shared {
     }
 
     /// Stops all reads and writes.
-    pub(in crate::store) fn close(&self) {
+    pub fn close(&self) {
         self.ready.store(false, Ordering::Release);
         self.snapshot.store(None);
         self.generation.fetch_add(1, Ordering::Relaxed);
@@ -302,7 +302,7 @@ impl Shared {
 }
 
 /// Closes the store when the writer thread ends, also by a panic.
-pub(in crate::store) struct CloseOnDrop(pub(in crate::store) Arc<Shared>);
+pub struct CloseOnDrop(pub Arc<Shared>);
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {

@@ -27,9 +27,9 @@ use crate::store::disk::engine::{RETRY_AFTER, closed};
 use super::task::{NextWrite, QueuedWrite, Task};
 
 /// A channel with this many tasks takes no more but writes of consumers.
-pub(in crate::store) const MAX_QUEUED: usize = 4096;
+pub const MAX_QUEUED: usize = 4096;
 /// The limits on the writes of consumers. A write has a slot from its admission to the channel until it has run.
-pub(in crate::store) const LIMITS: FairQueueLimits = FairQueueLimits {
+pub const LIMITS: FairQueueLimits = FairQueueLimits {
     slots: usize::MAX,
     slots_per_consumer: 4,
     waiting_per_consumer: MAX_QUEUED / 4,
@@ -40,10 +40,10 @@ pub(in crate::store) const LIMITS: FairQueueLimits = FairQueueLimits {
 const COOLDOWN_PER_RECORD: Duration = Duration::from_millis(10);
 
 /// The sending end. Dropping it closes the queue; the writer then runs the tasks in the channel and stops.
-pub(in crate::store) struct Sender(Arc<Inner>);
+pub struct Sender(Arc<Inner>);
 
 /// The receiving end. Dropping it drops all queued tasks.
-pub(in crate::store) struct Receiver(Arc<Inner>);
+pub struct Receiver(Arc<Inner>);
 
 struct Inner {
     state: Mutex<State>,
@@ -63,7 +63,7 @@ struct State {
 }
 
 /// Creates an empty queue.
-pub(in crate::store) fn queue() -> (Sender, Receiver) {
+pub fn queue() -> (Sender, Receiver) {
     let state = State {
         channel: VecDeque::new(),
         // The writer passes over cancelled writes. Here they would be dropped under the lock, perhaps with the last
@@ -93,7 +93,7 @@ impl Sender {
     ///
     /// # Errors
     /// 503 if the channel or the consumer's share of the waiting writes is full, or if the writer has stopped.
-    pub(in crate::store) fn send_write(
+    pub fn send_write(
         &self,
         consumer: Option<Consumer>,
         write: Box<dyn QueuedWrite>,
@@ -126,14 +126,14 @@ impl Sender {
     ///
     /// # Errors
     /// 503 if the channel is full, or if the writer has stopped.
-    pub(in crate::store) fn send(&self, task: Task) -> Result<()> {
+    pub fn send(&self, task: Task) -> Result<()> {
         self.0.lock().require_room()?;
         self.send_always(task);
         Ok(())
     }
 
     /// Queues a task that is not a write, even if the channel is full.
-    pub(in crate::store) fn send_always(&self, task: Task) {
+    pub fn send_always(&self, task: Task) {
         let mut state = self.0.lock();
         if !state.closed {
             if uses_whole_file(&task) {
@@ -145,13 +145,13 @@ impl Sender {
     }
 
     /// Returns the number of queued tasks.
-    pub(in crate::store) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.lock().queued()
     }
 
     /// Notes that `consumer` queued a write at this time.
     #[cfg(test)]
-    pub(in crate::store) fn note_writer(&self, consumer: Consumer, at: Instant) {
+    pub fn note_writer(&self, consumer: Consumer, at: Instant) {
         self.0.lock().writers.note(consumer, at);
     }
 }
@@ -166,7 +166,7 @@ impl Drop for Sender {
 
 impl Receiver {
     /// Waits for the next task. Returns `None` if the queue is closed and the channel is empty.
-    pub(in crate::store) fn recv(&self) -> Option<Task> {
+    pub fn recv(&self) -> Option<Task> {
         let mut state = self.0.lock();
         loop {
             if let Some(task) = state.next() {
@@ -180,7 +180,7 @@ impl Receiver {
     }
 
     /// Returns the next task, or `None` if the channel is empty.
-    pub(in crate::store) fn try_recv(&self) -> Option<Task> {
+    pub fn try_recv(&self) -> Option<Task> {
         self.0.lock().next()
     }
 
@@ -212,14 +212,14 @@ impl Receiver {
     }
 
     /// Whether the queue is closed and the channel is empty.
-    pub(in crate::store) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         let state = self.0.lock();
         state.closed && state.channel.is_empty()
     }
 
     /// Returns the number of queued tasks, or 0 if the channel is empty. In that case, all queued writes wait for the
     /// end of a cooldown.
-    pub(in crate::store) fn due(&self) -> usize {
+    pub fn due(&self) -> usize {
         let state = self.0.lock();
         if state.channel.is_empty() { 0 } else { state.queued() }
     }
@@ -325,7 +325,7 @@ impl State {
 }
 
 /// The slot of a large write after the write. Dropping this frees it.
-pub(in crate::store) struct Cooldown {
+pub struct Cooldown {
     queue: Arc<Inner>,
     consumer: Consumer,
     until: Instant,
@@ -333,7 +333,7 @@ pub(in crate::store) struct Cooldown {
 
 impl Cooldown {
     /// Waits until the cooldown is over, or until no other consumer writes.
-    pub(in crate::store) async fn wait(self) {
+    pub async fn wait(self) {
         while let Some(rest) = self.remaining(Instant::now()) {
             sleep(rest).await;
         }

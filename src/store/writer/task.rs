@@ -17,7 +17,7 @@ use crate::store::write::WriteTx;
 use super::Store;
 
 /// A task for the writer thread.
-pub(in crate::store) enum Task {
+pub enum Task {
     /// Run a write in the next batch.
     Write(NextWrite),
     /// Run a function between two transactions, while no write is in progress.
@@ -40,16 +40,16 @@ pub(in crate::store) enum Task {
 }
 
 /// What a copy at a position lacks.
-pub(in crate::store) struct NewRows {
+pub struct NewRows {
     /// The position of the copy.
-    pub(in crate::store) known: Position,
-    pub(in crate::store) lacked: Lacked,
+    pub known: Position,
+    pub lacked: Lacked,
     /// Receives the result. Dropped if the copy could not take the rows now.
-    pub(in crate::store) reply: mpsc::Sender<Result<(), Fault>>,
+    pub reply: mpsc::Sender<Result<(), Fault>>,
 }
 
 /// The rows that a copy lacks, if the origin returned them.
-pub(in crate::store) enum Lacked {
+pub enum Lacked {
     /// The copy lacks these rows up to the commit `head`.
     Rows { head: Position, rows: Vec<OriginRow> },
     /// The copy lacks more rows than are kept in memory.
@@ -59,10 +59,10 @@ pub(in crate::store) enum Lacked {
 }
 
 /// Replaces the file of the open database. The number is the size of the page cache in bytes.
-pub(in crate::store) type Replace = Box<dyn FnOnce(&Database, usize) -> Replacement + Send>;
+pub type Replace = Box<dyn FnOnce(&Database, usize) -> Replacement + Send>;
 
 /// The result of a replacement of the file.
-pub(in crate::store) enum Replacement {
+pub enum Replacement {
     /// The file was replaced by this one, which has the same content. Then call the function.
     Replaced(Database, Box<dyn FnOnce() + Send>),
     /// The file was not replaced. Then call the function.
@@ -72,10 +72,10 @@ pub(in crate::store) enum Replacement {
 }
 
 /// The write that runs next.
-pub(in crate::store) struct NextWrite {
+pub struct NextWrite {
     /// `None` for a write of the service itself or of its operator.
-    pub(in crate::store) consumer: Option<Consumer>,
-    pub(in crate::store) write: Box<dyn QueuedWrite>,
+    pub consumer: Option<Consumer>,
+    pub write: Box<dyn QueuedWrite>,
 }
 
 impl Store {
@@ -160,7 +160,7 @@ impl Store {
 }
 
 /// A queued write, independent of the type of its result.
-pub(in crate::store) trait QueuedWrite: Send {
+pub trait QueuedWrite: Send {
     /// Whether the caller no longer waits for the result.
     fn is_abandoned(&self) -> bool;
     /// Runs the rule. Returns whether it succeeded, so that its changes are kept.
@@ -173,14 +173,14 @@ pub(in crate::store) trait QueuedWrite: Send {
 type WriteResult<T> = Result<Result<(T, Arc<Snapshot>)>>;
 
 /// A rule, and the channel for its result.
-pub(in crate::store) struct PendingWrite<T, F> {
+pub struct PendingWrite<T, F> {
     rule: F,
     outcome: Option<Result<T>>,
     reply: oneshot::Sender<WriteResult<T>>,
 }
 
 impl<T, F> PendingWrite<T, F> {
-    pub(in crate::store) fn new(rule: F) -> (Box<Self>, oneshot::Receiver<WriteResult<T>>) {
+    pub fn new(rule: F) -> (Box<Self>, oneshot::Receiver<WriteResult<T>>) {
         let (reply, answer) = oneshot::channel();
         (Box::new(Self { rule, outcome: None, reply }), answer)
     }
@@ -214,9 +214,7 @@ where
 }
 
 /// Returns what was sent on a reply channel; 503 if the writer dropped the channel.
-pub(in crate::store) fn flatten_reply<T>(
-    answer: Result<T, oneshot::error::RecvError>,
-) -> Result<T> {
+pub fn flatten_reply<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {
     answer
         .map_err(|_| Error::unavailable(RETRY_AFTER, "the data file was closed during the request"))
 }

@@ -66,30 +66,30 @@ impl BatchRun {
 }
 
 /// The state of the writer thread.
-pub(in crate::store) struct Writer {
-    pub(in crate::store) fs: FsHandle,
-    pub(in crate::store) path: PathBuf,
-    pub(in crate::store) cache: usize,
-    pub(in crate::store) lock: FileLock,
-    pub(in crate::store) queue: Receiver,
+pub struct Writer {
+    pub fs: FsHandle,
+    pub path: PathBuf,
+    pub cache: usize,
+    pub lock: FileLock,
+    pub queue: Receiver,
     /// The sending end of `queue`. Snapshots use it to report a failed read.
-    pub(in crate::store) sender: Weak<Sender>,
-    pub(in crate::store) shared: Arc<Shared>,
+    pub sender: Weak<Sender>,
+    pub shared: Arc<Shared>,
     /// The number of writes in the last batch, plus those that were queued when it ended.
-    pub(in crate::store) expected: usize,
+    pub expected: usize,
     /// Stored values that the next batch will read. Empty after a batch that failed.
-    pub(in crate::store) hot: HotValues,
+    pub hot: HotValues,
     /// Kept open by its snapshots after another file replaced it.
-    pub(in crate::store) file: Arc<OpenedFile>,
+    pub file: Arc<OpenedFile>,
     /// The runtime that sends the results of several writes: it wakes its own tasks cheaper than this thread does.
-    pub(in crate::store) runtime: Option<Handle>,
+    pub runtime: Option<Handle>,
     /// The shared database whose copy the file is; `None` for a data file.
-    pub(in crate::store) origin: Option<OriginWriter>,
+    pub origin: Option<OriginWriter>,
 }
 
 impl Writer {
     /// Runs tasks until [`Task::Close`] or until the queue is closed and empty, then closes the file.
-    pub(in crate::store) fn run(mut self, database: Database) {
+    pub fn run(mut self, database: Database) {
         let _closing = CloseOnDrop(Arc::clone(&self.shared));
         let left = self.serve(database);
         self.shared.close();
@@ -280,7 +280,7 @@ impl Writer {
     }
 
     /// Publishes the committed state to readers.
-    pub(in crate::store) fn publish(&self, database: &Database) -> Result<()> {
+    pub fn publish(&self, database: &Database) -> Result<()> {
         let mut snapshot = snapshot(database, &self.sender)?.of_file(Arc::clone(&self.file));
         snapshot.generation = self.shared.generation.load(Ordering::Relaxed);
         snapshot.access_version = self.shared.access_version.load(Ordering::Relaxed);
@@ -297,7 +297,7 @@ fn is_share_used(times: &HashMap<Option<Consumer>, Duration>) -> bool {
 
 /// Returns a snapshot of `database`. If a read of the snapshot fails, the writer checks whether the file is still usable. If
 /// the queue is full, the writer will detect the failure by itself.
-pub(in crate::store) fn snapshot(database: &Database, writer: &Weak<Sender>) -> Result<Snapshot> {
+pub fn snapshot(database: &Database, writer: &Weak<Sender>) -> Result<Snapshot> {
     let writer = Weak::clone(writer);
     let alarm = move || {
         if let Some(writer) = writer.upgrade() {

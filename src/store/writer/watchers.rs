@@ -18,7 +18,7 @@ use super::Store;
 
 /// The watchers of a store.
 #[derive(Default)]
-pub(in crate::store) struct Watchers(RwLock<Vec<Watcher>>);
+pub struct Watchers(RwLock<Vec<Watcher>>);
 
 struct Watcher {
     tables: &'static [Table],
@@ -31,7 +31,7 @@ type Call = Box<dyn Fn(&Snapshot) -> Result<()> + Send + Sync>;
 impl Watchers {
     /// Calls the watchers of what `diff` changes, or all if it is not known what changed. `state` returns the new state; it
     /// is called only if there are such watchers.
-    pub(in crate::store) fn call(
+    pub fn call(
         &self,
         diff: Option<&BatchDiff>,
         state: impl FnOnce() -> Result<Snapshot>,

@@ -33,7 +33,7 @@ impl OsFileSystem {
 ///
 /// # Errors
 /// The error of the operating system; an error if `path` is a symbolic link or not a regular file.
-pub(in crate::store) fn open_no_follow(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub fn open_no_follow(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
     let file = opened.map_err(|error| match Errno::from_io_error(&error) {

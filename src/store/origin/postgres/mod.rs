@@ -36,7 +36,7 @@ use link::{ANSWER, LONG, Link, column, number, parameter};
 
 /// A PostgreSQL database as the origin.
 #[derive(Debug)]
-pub(in crate::store) struct Postgres {
+pub struct Postgres {
     connector: Connector,
     idle: Mutex<Vec<Link>>,
     /// The warning about sessions that hold up commits.
@@ -53,11 +53,7 @@ impl Postgres {
     ///
     /// # Errors
     /// [`Fault::Refused`] if the URL or the file is not valid.
-    pub(in crate::store) fn new(
-        url: &DatabaseUrl,
-        ca: Option<&Path>,
-        node: &str,
-    ) -> Result<Self, Fault> {
+    pub fn new(url: &DatabaseUrl, ca: Option<&Path>, node: &str) -> Result<Self, Fault> {
         let connector = Connector::new(url, ca, node)?;
         let (node, shown) = (node.to_owned(), url.shown().to_owned());
         Ok(Self { connector, idle: Mutex::default(), held: Mutex::default(), node, shown })

@@ -17,7 +17,7 @@ use super::{Fault, Head, Lacking, Node, Take};
 /// What happens at a call of a writer: `commit`, `turn`, the commit of a turn, `committed` or `confirm`. The first of these
 /// calls has the number 1.
 #[derive(Debug, Clone)]
-pub(in crate::store) enum Event {
+pub enum Event {
     /// The origin is away: the call has no effect.
     FailBefore,
     /// The call has its effect, but its answer is lost.
@@ -32,7 +32,7 @@ pub(in crate::store) enum Event {
 }
 
 /// An origin in memory.
-pub(in crate::store) struct Scripted {
+pub struct Scripted {
     inner: Mutex<Inner>,
     turn_ended: Condvar,
 }
@@ -96,57 +96,57 @@ impl Default for Scripted {
 
 impl Scripted {
     /// Lets this happen at the call of this number.
-    pub(in crate::store) fn at(&self, number: u64, event: Event) {
+    pub fn at(&self, number: u64, event: Event) {
         self.inner().script.insert(number, event);
     }
 
     /// Lets nothing more happen at later calls.
-    pub(in crate::store) fn end_script(&self) {
+    pub fn end_script(&self) {
         self.inner().script.clear();
     }
 
     /// Returns how many calls of writers were made.
-    pub(in crate::store) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.inner().count
     }
 
     /// Returns how many durable writes that change nothing were made.
-    pub(in crate::store) fn confirmed(&self) -> u64 {
+    pub fn confirmed(&self) -> u64 {
         self.inner().confirmed
     }
 
     /// Lets no heartbeat succeed, although questions are answered.
-    pub(in crate::store) fn refuse_heartbeats(&self, refuses: bool) {
+    pub fn refuse_heartbeats(&self, refuses: bool) {
         self.inner().outage = refuses.then_some(Outage::Heartbeats);
     }
 
     /// Lets no durable write succeed while the standby is away.
-    pub(in crate::store) fn set_standby(&self, is_there: bool) {
+    pub fn set_standby(&self, is_there: bool) {
         self.inner().outage = (!is_there).then_some(Outage::Standby);
     }
 
     /// Lets all calls fail without effect, or lets them through again.
-    pub(in crate::store) fn set_away(&self, is_away: bool) {
+    pub fn set_away(&self, is_away: bool) {
         self.inner().outage = is_away.then_some(Outage::All);
     }
 
     /// Changes the format of the rows, as a newer release does.
-    pub(in crate::store) fn set_format(&self, format: u64) {
+    pub fn set_format(&self, format: u64) {
         self.inner().state.format = format;
     }
 
     /// Lets a question about changes return no more rows than this.
-    pub(in crate::store) fn limit_changes(&self, most: usize) {
+    pub fn limit_changes(&self, most: usize) {
         self.inner().state.most_changes = most;
     }
 
     /// Commits these rows as another node does.
-    pub(in crate::store) fn commit_as_other(&self, rows: &[OriginRow]) -> Position {
+    pub fn commit_as_other(&self, rows: &[OriginRow]) -> Position {
         self.inner().commit_as_other(rows)
     }
 
     /// Goes back to the state after the commit of this number, as a restored backup or a failover that loses commits does.
-    pub(in crate::store) fn rewind(&self, seq: u64) {
+    pub fn rewind(&self, seq: u64) {
         let mut inner = self.inner();
         let state = inner.past.get(&seq).cloned().expect("a state of this origin");
         inner.past.split_off(&(seq + 1));
@@ -154,12 +154,12 @@ impl Scripted {
     }
 
     /// Forgets the names of all commits, as somebody with access to the database could. The head stays.
-    pub(in crate::store) fn forget_commits(&self) {
+    pub fn forget_commits(&self) {
         self.inner().state.commits.clear();
     }
 
     /// Returns the rows that are not removed.
-    pub(in crate::store) fn content(&self) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
+    pub fn content(&self) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
         let inner = self.inner();
         let rows = inner.state.rows.iter();
         rows.filter_map(|(key, (sealed, _))| Some((key.clone(), sealed.clone()?))).collect()
@@ -167,7 +167,7 @@ impl Scripted {
 
     /// Changes a stored value without a commit, as somebody with access to the database could. A copy that has the row does
     /// not notice.
-    pub(in crate::store) fn damage(&self, table: Table, key: &[u8], sealed: Vec<u8>) {
+    pub fn damage(&self, table: Table, key: &[u8], sealed: Vec<u8>) {
         let mut inner = self.inner();
         let row = inner.state.rows.get_mut(&(table, key.to_owned())).expect("a row");
         row.0 = Some(sealed);

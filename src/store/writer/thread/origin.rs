@@ -36,10 +36,10 @@ const BATCHES_WITH_TURN: u32 = 16;
 pub(super) const BATCH_BYTES: usize = 1024 * 1024;
 
 /// What the writer knows of its origin.
-pub(in crate::store) struct OriginWriter {
-    pub(in crate::store) source: Arc<CopySource>,
+pub struct OriginWriter {
+    pub source: Arc<CopySource>,
     /// The last commit that the copy holds.
-    pub(in crate::store) position: Position,
+    pub position: Position,
     /// How many batches still begin with a turn.
     batches_with_turn: u32,
     synced_at: Instant,
@@ -56,7 +56,7 @@ pub(super) struct UnshownWrites {
 }
 
 impl OriginWriter {
-    pub(in crate::store) fn new(source: Arc<CopySource>, position: Position) -> Self {
+    pub fn new(source: Arc<CopySource>, position: Position) -> Self {
         let (synced_at, kept) = (Instant::now(), Position::NONE);
         Self { source, position, batches_with_turn: 0, synced_at, kept, unshown: None }
     }
