@@ -75,20 +75,20 @@ fn compare_rows(copy: &Snapshot, database: &Snapshot, report: &mut CheckReport) 
     let (mut copy, mut database) = (StoredRows::new(copy), StoredRows::new(database));
     let (mut own, mut other) = (copy.next().transpose()?, database.next().transpose()?);
     loop {
-        let (order, row, what) = match (&own, &other) {
+        let order = match (&own, &other) {
             (None, None) => return Ok(()),
-            (Some(row), None) => (Ordering::Less, row, "is only in the copy"),
-            (None, Some(row)) => (Ordering::Greater, row, "is only in the database"),
-            (Some(row), Some(with)) => match place(row).cmp(&place(with)) {
-                Ordering::Less => (Ordering::Less, row, "is only in the copy"),
-                Ordering::Greater => (Ordering::Greater, with, "is only in the database"),
-                Ordering::Equal if row.sealed == with.sealed => (Ordering::Equal, row, ""),
-                Ordering::Equal => {
-                    (Ordering::Equal, row, "differs between the copy and the database")
-                }
-            },
+            (Some(row), Some(with)) => place(row).cmp(&place(with)),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
         };
-        if !what.is_empty() {
+        let (row, what) = match order {
+            Ordering::Less => (&own, "is only in the copy"),
+            Ordering::Greater => (&other, "is only in the database"),
+            Ordering::Equal => (&own, "differs between the copy and the database"),
+        };
+        if let Some(row) = row
+            && own != other
+        {
             report.problem(row.table, format_args!("the value of {} {what}", HexKey(&row.key)));
         }
         if order != Ordering::Greater {

@@ -257,7 +257,9 @@ pub fn upgrade(database: &Database, source: &CopySource) -> Result<Position, Fau
     if !is_current(database)? {
         turn.extend()?;
         let found = stored_format(&Snapshot::begin(database)?)?.unwrap_or_default();
-        migrate(database, found, STEPS, FORMAT).map_err(|error| not_migrated(&error))?;
+        let refused =
+            |error: OpenError| Fault::Refused(format!("the database was not migrated: {error}"));
+        migrate(database, found, STEPS, FORMAT).map_err(refused)?;
         position =
             turn.replace(random_name(), &mut StoredRows::new(&Snapshot::begin(database)?))?;
         tracing::info!(from = found, to = FORMAT, "migrated the database to this release");
@@ -266,8 +268,4 @@ pub fn upgrade(database: &Database, source: &CopySource) -> Result<Position, Fau
     put_position(&transaction, position, source.origin.primary())?;
     transaction.commit().map_err(storage_error)?;
     Ok(position)
-}
-
-fn not_migrated(error: &OpenError) -> Fault {
-    Fault::Refused(format!("the database was not migrated: {error}"))
 }

@@ -37,7 +37,7 @@ pub struct OriginState {
     /// Whether this process is a node: a command that opens a copy is none.
     pub is_node: AtomicBool,
     /// When the origin last said what is new.
-    asked: Mutex<Option<Instant>>,
+    asked: watch::Sender<Option<Instant>>,
     /// When the last heartbeat began that the origin took.
     beat: watch::Sender<Option<Instant>>,
 }
@@ -129,12 +129,12 @@ impl OriginState {
 
     /// Records an answer about what is new.
     pub fn note_asked(&self) {
-        *self.asked() = Some(Instant::now());
+        self.asked.send_replace(Some(Instant::now()));
     }
 
     /// Returns when the origin last said what is new.
     pub fn asked_at(&self) -> Option<Instant> {
-        *self.asked()
+        *self.asked.borrow()
     }
 
     /// Records that the origin took a heartbeat, which began at `begun`.
@@ -157,10 +157,6 @@ impl OriginState {
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn asked(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

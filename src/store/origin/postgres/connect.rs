@@ -214,7 +214,10 @@ fn require_durable(synchronous_commit: &str) -> Result<(), Fault> {
 
 /// Returns why a server cannot be used, with its address.
 fn reason(server: &Server, fault: &Fault) -> String {
-    let why = fault_text(fault);
+    let why = match fault {
+        Fault::Away(why) => why.clone(),
+        fault => fault.to_string(),
+    };
     let hint = if why.contains("invalid peer certificate") {
         let authorities = &server.authorities;
         format!(
@@ -230,11 +233,4 @@ fn reason(server: &Server, fault: &Fault) -> String {
         String::new()
     };
     format!("{}: {why}{hint}", server.name)
-}
-
-fn fault_text(fault: &Fault) -> String {
-    match fault {
-        Fault::Away(why) => why.clone(),
-        fault => fault.to_string(),
-    }
 }

@@ -22,21 +22,11 @@ const ONE_STATEMENT: usize = 1 << 20;
 /// The size of the pieces in which larger commits are sent, in bytes.
 const PIECE: usize = 4 << 20;
 
-/// Rows as parameters of a statement.
-struct Arrays<'r> {
-    tables: Vec<&'static str>,
-    keys: Vec<&'r [u8]>,
-    values: Vec<Option<&'r [u8]>>,
-}
+/// Tables, keys and values of rows, as parameters of a statement.
+type Arrays<'r> = (Vec<&'static str>, Vec<&'r [u8]>, Vec<Option<&'r [u8]>>);
 
-impl<'r> Arrays<'r> {
-    fn of(rows: &'r [OriginRow]) -> Self {
-        Self {
-            tables: rows.iter().map(|row| row.table.name()).collect(),
-            keys: rows.iter().map(|row| row.key.as_slice()).collect(),
-            values: rows.iter().map(|row| row.sealed.as_deref()).collect(),
-        }
-    }
+fn arrays(rows: &[OriginRow]) -> Arrays<'_> {
+    rows.iter().map(|row| (row.table.name(), row.key.as_slice(), row.sealed.as_deref())).collect()
 }
 
 /// Applies `commit` in a transaction of its own.
@@ -50,8 +40,7 @@ pub(super) fn commit(
         return commit_in_transaction(link, node, commit);
     }
     let statement = link.prepared(sql::COMMIT_IF_NEXT)?;
-    let sent = CommitStatement::new(link, node, commit, commit.rows);
-    match link.wait_durably(ANSWER, sent.run(&statement)) {
+    match link.wait_durably(ANSWER, send(link, &statement, node, commit, commit.rows)) {
         Ok(row) => outcome(row.as_ref(), commit.name),
         Err(failure) => failure.of_commit(),
     }
@@ -71,11 +60,11 @@ pub(super) fn commit_in_transaction(
         }
         return Ok(outcome);
     }
-    let sent = CommitStatement::new(link, node, commit, commit.rows);
     // Both statements are sent at once. If the first fails, the second rolls back.
     let both = async {
         let ending = link.client().batch_execute("COMMIT");
-        let (moved, ended) = join(sent.run(&statement), ending).await;
+        let moving = send(link, &statement, node, commit, commit.rows);
+        let (moved, ended) = join(moving, ending).await;
         let moved = moved?;
         ended?;
         Ok(moved)
@@ -96,8 +85,7 @@ fn commit_in_pieces(
     let put_more = link.prepared(sql::PUT_MORE)?;
     let mut pieces = pieces(commit.rows);
     let first = pieces.next().unwrap_or_default();
-    let sent = CommitStatement::new(link, node, commit, first);
-    let moved = match link.wait(ANSWER, sent.run(statement)) {
+    let moved = match link.wait(ANSWER, send(link, statement, node, commit, first)) {
         Ok(row) => outcome(row.as_ref(), commit.name)?,
         Err(failure) => return rolled_back(&failure),
     };
@@ -130,34 +118,26 @@ fn put(
     rows: &[OriginRow],
     limit: Duration,
 ) -> Result<(), Failure> {
-    let Arrays { tables, keys, values } = Arrays::of(rows);
+    let (tables, keys, values) = arrays(rows);
     let seq = parameter(seq);
     let parameters: [&(dyn ToSql + Sync); 4] = [&tables, &keys, &values, &seq];
     link.wait(limit, link.client().execute(put_more, &parameters)).map(|_| ())
 }
 
-/// The parameters of [`sql::COMMIT_IF_NEXT`].
-struct CommitStatement<'s> {
-    link: &'s Link,
-    node: &'s str,
-    arrays: Arrays<'s>,
-    from: (i64, Uuid),
-    name: Uuid,
-}
-
-impl<'s> CommitStatement<'s> {
-    fn new(link: &'s Link, node: &'s str, commit: &Commit<'_>, rows: &'s [OriginRow]) -> Self {
-        let from = (parameter(commit.from.seq), commit.from.name);
-        Self { link, node, arrays: Arrays::of(rows), from, name: commit.name }
-    }
-
-    async fn run(&self, statement: &Statement) -> Result<Option<SqlRow>, tokio_postgres::Error> {
-        let Arrays { tables, keys, values } = &self.arrays;
-        let format = parameter(FORMAT);
-        let parameters: [&(dyn ToSql + Sync); 8] =
-            [tables, keys, values, &self.from.0, &self.from.1, &self.name, &self.node, &format];
-        self.link.client().query_opt(statement, &parameters).await
-    }
+/// Runs [`sql::COMMIT_IF_NEXT`] with these of the commit's rows.
+async fn send(
+    link: &Link,
+    statement: &Statement,
+    node: &str,
+    commit: &Commit<'_>,
+    rows: &[OriginRow],
+) -> Result<Option<SqlRow>, tokio_postgres::Error> {
+    let Commit { from, name, .. } = commit;
+    let (tables, keys, values) = arrays(rows);
+    let (seq, format) = (parameter(from.seq), parameter(FORMAT));
+    let parameters: [&(dyn ToSql + Sync); 8] =
+        [&tables, &keys, &values, &seq, &from.name, name, &node, &format];
+    link.client().query_opt(statement, &parameters).await
 }
 
 fn outcome(row: Option<&SqlRow>, name: Uuid) -> Result<CommitOutcome, Fault> {
