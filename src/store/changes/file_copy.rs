@@ -8,12 +8,13 @@ use redb::backends::FileBackend;
 use redb::{Database, WriteTransaction};
 
 use crate::base::error::{Error, Result};
-use crate::store::disk::engine::{Bytes, begin, catch_panic, definition, storage_error};
+use crate::store::disk::engine::{begin, catch_panic, definition, storage_error};
 use crate::store::disk::file::{self, builder};
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
+use crate::store::values::payload::damaged;
 use crate::store::values::schema::{PerTable, Table};
 
 use super::value_log::Visitor;
@@ -21,44 +22,26 @@ use super::value_log::Visitor;
 /// The page cache for a file that is written and read once: 16 MiB.
 pub const PAGE_CACHE: usize = 16 * 1024 * 1024;
 
-/// The tables of a transaction that stores sealed values.
-struct Target<'t> {
-    transaction: &'t WriteTransaction,
-    tables: PerTable<Option<redb::Table<'t, Bytes, Bytes>>>,
-}
-
-impl<'t> Target<'t> {
-    fn table(&mut self, table: Table) -> Result<&mut redb::Table<'t, Bytes, Bytes>> {
-        let slot = self.tables.slot_mut(table);
-        if let Some(opened) = slot {
-            return Ok(opened);
-        }
-        let opened = self.transaction.open_table(definition(table)).map_err(storage_error)?;
-        Ok(slot.insert(opened))
-    }
-
-    fn change(&mut self, table: Table, key: &[u8], sealed: Option<&[u8]>) -> Result<()> {
-        let opened = self.table(table)?;
-        match sealed {
-            Some(sealed) => opened.insert(key, sealed).map_err(storage_error)?,
-            None => opened.remove(key).map_err(storage_error)?,
-        };
-        Ok(())
-    }
-}
-
 /// Creates all tables that do not exist yet, applies the values that `source` passes on in their order, and commits the
 /// transaction. Returns what `source` returns.
 pub fn fill<T>(
     transaction: WriteTransaction,
     source: impl FnOnce(&mut Visitor<'_>) -> Result<T>,
 ) -> Result<T> {
-    let mut target = Target { transaction: &transaction, tables: PerTable::new(|| None) };
+    let mut tables = PerTable::new(|| None);
     for table in Table::ALL {
-        target.table(*table)?;
+        let opened = transaction.open_table(definition(*table)).map_err(storage_error)?;
+        *tables.slot_mut(*table) = Some(opened);
     }
-    let passed = source(&mut |table, key, sealed| target.change(table, key, sealed))?;
-    drop(target);
+    let passed = source(&mut |table, key, sealed| {
+        let opened = tables.slot_mut(table).as_mut().ok_or_else(|| damaged(table, &"not open"))?;
+        match sealed {
+            Some(sealed) => opened.insert(key, sealed).map_err(storage_error)?,
+            None => opened.remove(key).map_err(storage_error)?,
+        };
+        Ok(())
+    })?;
+    drop(tables);
     transaction.commit().map_err(storage_error)?;
     Ok(passed)
 }

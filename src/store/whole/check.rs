@@ -9,8 +9,8 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use redb::Database;
 use redb::backends::FileBackend;
+use redb::{Database, DatabaseError};
 
 use crate::base::error::{Error, Result};
 use crate::fair::low_priority::{Priority, run_low_priority};
@@ -78,13 +78,11 @@ impl Store {
         let copy =
             self.quiesce(move || copy_unnamed(&fs, &path)).await?.map_err(Error::internal)?;
         let walk = move || {
-            match catch_panic(|| {
-                builder(DEFAULT_CACHE).create_with_backend(FileBackend::new(copy)?)
-            }) {
-                Some(Ok(mut database)) => check_structure(&mut database, &progress, &mut report),
-                Some(Err(error)) => report.problem(Table::Meta, format_args!("redb: {error}")),
-                None => report.problem(Table::Meta, "redb panicked while checking the structure"),
-            }
+            let check = || {
+                let backend = FileBackend::new(copy)?;
+                builder(DEFAULT_CACHE).create_with_backend(backend)?.check_integrity()
+            };
+            check_structure(check, &progress, &mut report);
             report
         };
         let report = run_low_priority(Priority::Upkeep, walk).await?;
@@ -201,7 +199,7 @@ pub(super) fn check_database(
         report_errors(*table, &mut report, |found| check_reachable(&tx, *table, found));
     }
     drop(tx);
-    check_structure(database, progress, &mut report);
+    check_structure(|| database.check_integrity(), progress, &mut report);
     Ok(report)
 }
 
@@ -260,9 +258,13 @@ fn copy_unnamed(fs: &FsHandle, path: &Path) -> std::io::Result<File> {
 }
 
 /// Lets redb check the structure of a file that nothing else has open.
-fn check_structure(database: &mut Database, progress: &Progress, report: &mut CheckReport) {
+fn check_structure(
+    check: impl FnOnce() -> Result<bool, DatabaseError>,
+    progress: &Progress,
+    report: &mut CheckReport,
+) {
     progress.begin("checking the structure", 0);
-    match catch_panic(|| database.check_integrity()) {
+    match catch_panic(check) {
         Some(Ok(true)) => {}
         Some(Ok(false)) => {
             report.problem(Table::Meta, "redb repaired the structure of a copy of the file");

@@ -16,12 +16,13 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::base::error::{Error, Result};
 use crate::store::changes::file_copy::{NotSwapped, PAGE_CACHE, fill_copy, swap};
+use crate::store::changes::value_log::Visitor;
 use crate::store::disk::engine::catch_panic;
 use crate::store::disk::file;
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
 use crate::store::reads::progress::Progress;
-use crate::store::reads::snapshot::{InspectSealed, Snapshot};
+use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
 
 /// Rewrites the data file if possible.
@@ -54,10 +55,8 @@ fn prepare(fs: &FsHandle, data: &Path, draft: &Path) -> Result<(), OpenError> {
     file::inspect(fs, data, PAGE_CACHE, |source| {
         file::fill_draft(fs, draft, PAGE_CACHE, |copy| {
             // Damaged values too, so that none is mistaken for a missing one.
-            let read = fill_copy(copy, draft, &Progress::silent(), |visit| {
-                each(source, |table, put| put(&mut |key, sealed| visit(table, key, Some(sealed))))
-            })?;
-            if each(copy, |_, visit| visit(&mut |_, _| Ok(())))? == read {
+            let read = fill_copy(copy, draft, &Progress::silent(), |visit| each(source, visit))?;
+            if each(copy, &mut |_, _, _| Ok(()))? == read {
                 return Ok(());
             }
             let what = "reading it back did not return what was written";
@@ -66,23 +65,18 @@ fn prepare(fs: &FsHandle, data: &Path, draft: &Path) -> Result<(), OpenError> {
     })
 }
 
-/// Calls `walk` for every table. Returns a hash over all keys and values.
-fn each(
-    database: &Database,
-    mut walk: impl FnMut(Table, &mut dyn FnMut(&mut InspectSealed<'_>) -> Result<()>) -> Result<()>,
-) -> Result<u64> {
+/// Calls `visit` with every value, and returns a hash over all keys and values.
+fn each(database: &Database, visit: &mut Visitor<'_>) -> Result<u64> {
     let snapshot = Snapshot::begin(database)?;
     let mut sum = Xxh3Default::new();
     for table in Table::ALL {
         sum.update(table.name().as_bytes());
-        walk(*table, &mut |visit| {
-            snapshot.each_sealed(*table, &mut |key, sealed| {
-                for part in [key, sealed] {
-                    sum.update(&(part.len() as u64).to_be_bytes());
-                    sum.update(part);
-                }
-                visit(key, sealed)
-            })
+        snapshot.each_sealed(*table, &mut |key, sealed| {
+            for part in [key, sealed] {
+                sum.update(&(part.len() as u64).to_be_bytes());
+                sum.update(part);
+            }
+            visit(*table, key, Some(sealed))
         })?;
     }
     Ok(sum.digest())
