@@ -155,11 +155,6 @@ fn block_at<'s>(
     last.transpose().map_err(storage_error)
 }
 
-/// Returns the key of the block that contains `key`, or of the last one before it.
-fn block_key(source: &impl ReadableTable<Bytes, Bytes>, key: &[u8]) -> Result<Option<Vec<u8>>> {
-    Ok(block_at(source, key)?.map(|(stored, _)| stored.value().to_vec()))
-}
-
 /// Calls `visit` with the payload under `key`. Does not call it if the key is absent.
 pub fn get(
     source: &impl ReadableTable<Bytes, Bytes>,
@@ -205,7 +200,7 @@ pub fn entries<'s>(
     span: KeySpan<'s>,
 ) -> Result<impl Iterator<Item = Result<Entry>> + 's> {
     // The block of the first entry may begin before it.
-    let first = block_key(source, span.from)?;
+    let first = block_at(source, span.from)?.map(|(stored, _)| stored.value().to_vec());
     let blocks = range_of(source, KeySpan { from: first.as_deref().unwrap_or(span.from), ..span })?;
     let blocks: Box<dyn Iterator<Item = StoredBlock<'s>> + 's> = match (blocks, span.order) {
         (None, _) => Box::new(std::iter::empty()),

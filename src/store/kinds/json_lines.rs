@@ -20,7 +20,7 @@ use serde_json::error::Category;
 use crate::base::error::{Error, Result};
 use crate::base::json::deserialize_storable;
 use crate::base::secret::{SeededRng, SigningSecret};
-use crate::store::record::{Record, Row, payload};
+use crate::store::record::{Record, Row, payload_of};
 use crate::store::values::key::Key;
 use crate::store::values::payload::damaged;
 use crate::store::values::schema::Table;
@@ -151,7 +151,7 @@ impl ExportLine {
             }
             _ => {}
         }
-        let payload = payload(version, &record)?;
+        let payload = payload_of(version, &record)?;
         Ok((record, payload))
     }
 }

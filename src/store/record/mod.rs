@@ -219,8 +219,11 @@ impl<'a, R: Record> Row<'a, R> {
     }
 }
 
-/// Returns the payload of `record` at `version`.
-pub(super) fn payload<R: Record>(version: u64, record: &R) -> Result<Vec<u8>> {
+/// Returns the stored form of a record at a version.
+///
+/// # Errors
+/// 500 when the record cannot be serialized.
+pub fn payload_of<R: Record>(version: u64, record: &R) -> Result<Vec<u8>> {
     let (meta, fields) = record.parts();
     let mut out = begin_payload(version, &meta_bytes(meta)?)?;
     serde_json::to_writer(&mut out, fields).map_err(Error::internal)?;

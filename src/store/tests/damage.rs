@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 
 use redb::ReadableTable;
 
-use crate::store::record::payload;
+use crate::store::record::payload_of;
 use crate::store::values::payload::{HexKey, unseal};
 use crate::store::values::schema::count_key;
 
@@ -72,7 +72,7 @@ async fn value_stored_under_another_key_is_rejected() {
 #[tokio::test]
 async fn check_finds_misplaced_records_and_missing_and_extra_index_entries() {
     let scratch = Scratch::closed().await;
-    scratch.put(Table::Projects, &key(9), &payload(1, &thing(3)).expect("bytes"));
+    scratch.put(Table::Projects, &key(9), &payload_of(1, &thing(3)).expect("bytes"));
     let found = problems(&scratch).await;
     let line = "projects/1: a record is stored under another record's key";
     assert!(found.contains(&format!("{line}, {}", hex(&key(9)))), "{found:?}");

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::kinds::json_lines::{self, ExportLine, IncludedSecrets};
-use crate::store::record::payload;
+use crate::store::record::payload_of;
 
 fn things() -> impl Strategy<Value = (u64, Thing)> {
     let text = prop_oneof![".*", Just("null".to_owned()), "[\\x00-\\x1f\"\\\\\u{2028}/]{0,8}"];
@@ -32,7 +32,7 @@ fn read(line: &[u8]) -> Result<Vec<u8>> {
 proptest! {
     #[test]
     fn exported_record_is_imported_byte_for_byte((version, thing) in things()) {
-        let stored = payload(version, &thing).expect("a payload");
+        let stored = payload_of(version, &thing).expect("a payload");
         let line = line_of(&Redaction::Open, false, &stored).expect("a line");
         prop_assert_eq!(line.split(|byte| *byte == b'\n').count(), 2);
         let ends = line.ends_with(b"}\n");
@@ -42,7 +42,7 @@ proptest! {
 
     #[test]
     fn changed_byte_in_a_line_is_rejected_or_gives_another_record((version, thing) in things(), at in any::<usize>(), to in any::<u8>()) {
-        let stored = payload(version, &thing).expect("a payload");
+        let stored = payload_of(version, &thing).expect("a payload");
         let mut line = line_of(&Redaction::Open, false, &stored).expect("a line");
         let at = at % line.len();
         let same = line[at] == to;
@@ -86,7 +86,7 @@ fn line_errors_name_the_field_and_hide_its_value() {
 
 #[test]
 fn secret_records_are_omitted_or_redacted() {
-    let stored = payload(1, &thing(7)).expect("a payload");
+    let stored = payload_of(1, &thing(7)).expect("a payload");
     assert_eq!(line_of(&Redaction::Whole, false, &stored), None);
     assert!(line_of(&Redaction::Whole, true, &stored).is_some());
     let meta =

@@ -23,7 +23,7 @@ use crate::store::record::byte_usage::Growth;
 use crate::store::record::{self, Index, IndexForm, Record, Row, Tx};
 use crate::store::values::key::Key;
 use crate::store::values::payload::{damaged, has_same_content, seal};
-use crate::store::values::raw::{Order, Raw, Window};
+use crate::store::values::raw::{Order, Window};
 use crate::store::values::schema::{
     FORMAT, FORMAT_KEY, MARK, MARK_KEY, PerTable, TABLES_KEY, Table,
 };
@@ -115,7 +115,7 @@ impl<'t> WriteTx<'t> {
         let key = record.key().encoded();
         let before = self.get_raw(R::TABLE, &key)?;
         let version = before.as_deref().map_or(Ok(0), Row::<R>::version_of)?;
-        let payload = record::payload(version + 1, record)?;
+        let payload = record::payload_of(version + 1, record)?;
         if let Some(before) = &before
             && has_same_content(R::TABLE, before, &payload)?
         {
@@ -123,7 +123,7 @@ impl<'t> WriteTx<'t> {
         }
         let payload = match self.next_version::<R>(version)? {
             next if next == version + 1 => payload,
-            next => record::payload(next, record)?,
+            next => record::payload_of(next, record)?,
         };
         let old = before.as_deref().map(Row::<R>::parse).transpose()?;
         self.replace(key, before, old.as_ref(), record, payload)
@@ -144,7 +144,7 @@ impl<'t> WriteTx<'t> {
         let before = self.get_raw(R::TABLE, &key)?.ok_or_else(Error::not_found)?;
         let version = self.next_version::<R>(Row::<R>::version_of(&before)?)?;
         let record = Row::<R>::parse(&before)?;
-        let payload = record::payload(version, &record)?;
+        let payload = record::payload_of(version, &record)?;
         self.replace(key, Some(before), Some(&record), &record, payload)
     }
 
@@ -267,34 +267,17 @@ impl<'t> WriteTx<'t> {
 
 /// Returns the table in which another record has the key of `record`, or one of its unique keys.
 pub fn find_used_key<R: Record>(tx: &impl Tx, record: &R) -> Result<Option<Table>> {
-    if exists(tx, R::TABLE, &record.key().encoded())? {
+    if tx.get_raw(R::TABLE, &record.key().encoded())?.is_some() {
         return Ok(Some(R::TABLE));
     }
     for index in R::INDEXES.iter().filter(|index| index.form() == IndexForm::Unique) {
         if let Some(entry) = index.entry(record)
-            && exists(tx, index.table(), &entry)?
+            && tx.get_raw(index.table(), &entry)?.is_some()
         {
             return Ok(Some(index.table()));
         }
     }
     Ok(None)
-}
-
-/// Returns the stored form of a record at a version.
-///
-/// # Errors
-/// 500 when the record cannot be serialized.
-pub fn payload_of<R: Record>(version: u64, record: &R) -> Result<Vec<u8>> {
-    record::payload(version, record)
-}
-
-fn exists(tx: &impl Raw, table: Table, key: &[u8]) -> Result<bool> {
-    let mut is_found = false;
-    tx.raw_get(table, key, &mut |_| {
-        is_found = true;
-        Ok(())
-    })?;
-    Ok(is_found)
 }
 
 impl WriteTx<'_> {
@@ -317,7 +300,7 @@ impl WriteTx<'_> {
         if let Some(number) = number {
             self.reserve_number(R::TABLE, number)?;
         }
-        let payload = record::payload(version, record)?;
+        let payload = record::payload_of(version, record)?;
         self.replace(record.key().encoded(), None, None, record, payload)
     }
 }
