@@ -5,10 +5,7 @@ use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
-use redb::{
-    Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
-    WriteTransaction,
-};
+use redb::{Database, Durability, ReadableTable, TableDefinition, WriteTransaction};
 
 use crate::base::error::{Error, Result};
 use crate::store::values::payload::unseal;
@@ -62,11 +59,6 @@ pub fn require_usable(database: &Database) -> Result<()> {
 /// 503 when the last bytes could not be written: the next opening then repairs the file.
 pub fn close(database: Database) -> Result<()> {
     database.close().map_err(storage_error)
-}
-
-/// Begins a read of the last committed state of `database`.
-pub fn begin_read(database: &Database) -> Result<ReadTransaction> {
-    database.begin_read().map_err(storage_error)
 }
 
 /// Maps an error of redb to an error of the API. A file that cannot be reached is 503, because it may pass;

@@ -190,7 +190,7 @@ pub fn create_as<T>(
     give_name: impl FnOnce(&Path) -> Result<(), OpenError>,
 ) -> Result<T, OpenError> {
     remove_draft(fs, data)?;
-    let draft = draft_path(data);
+    let draft = beside(data, CREATING);
     let outcome = write(&draft).and_then(|written| give_name(&draft).map(|()| written));
     let removed = remove_draft(fs, data);
     let written = outcome?;
@@ -209,27 +209,18 @@ pub fn require_absent(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// The temporary name of a new data file.
-fn draft_path(data: &Path) -> PathBuf {
-    beside(data, "creating")
-}
-
-/// The temporary name of a rewritten data file.
-pub fn rewrite_draft_path(data: &Path) -> PathBuf {
-    beside(data, "rewriting")
-}
-
-/// The temporary name of a compacted copy of a data file.
-pub fn compact_draft_path(data: &Path) -> PathBuf {
-    beside(data, "compacting")
-}
+/// The suffix of the temporary name of a new data file.
+const CREATING: &str = "creating";
+/// The suffix of the temporary name of a rewritten data file.
+pub const REWRITING: &str = "rewriting";
+/// The suffix of the temporary name of a compacted copy of a data file.
+pub const COMPACTING: &str = "compacting";
 
 /// Removes the files that a crash may have left: an incomplete new file, a second name of the data file
 /// itself, an incomplete rewrite, and an incomplete compacted copy.
 pub fn remove_draft(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
-    remove(fs, &compact_draft_path(data))?;
-    remove(fs, &rewrite_draft_path(data))?;
-    remove(fs, &draft_path(data))
+    let drafts = [COMPACTING, REWRITING, CREATING];
+    drafts.into_iter().try_for_each(|suffix| remove(fs, &beside(data, suffix)))
 }
 
 /// Creates a file at `draft`, fills it with `fill_in` and syncs its bytes. Does not sync its name.

@@ -3,12 +3,12 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, OnceLock};
 
-use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableTableMetadata, TableError};
+use redb::{
+    Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTableMetadata, TableError,
+};
 
 use crate::base::error::Result;
-use crate::store::disk::engine::{
-    Bytes, begin_read, definition, get_value, storage_error, walk_range,
-};
+use crate::store::disk::engine::{Bytes, definition, get_value, storage_error, walk_range};
 use crate::store::packed::{self, unpack};
 use crate::store::values::payload::unseal;
 use crate::store::values::position::Position;
@@ -44,22 +44,22 @@ impl Snapshot {
     /// Begins a read of the last committed state of a database that is not served. A failed read is reported to no
     /// writer.
     pub(in crate::store) fn begin(database: &Database) -> Result<Self> {
-        Ok(Self::new(begin_read(database)?, Box::new(|| ())))
+        Self::new(database, Box::new(|| ()))
     }
 
     pub(in crate::store) fn new(
-        transaction: ReadTransaction,
+        database: &Database,
         on_read_failure: ReadFailureHook,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        Ok(Self {
             tables: PerTable::new(OnceLock::new),
-            transaction,
+            transaction: database.begin_read().map_err(storage_error)?,
             on_read_failure,
             generation: 0,
             access_version: 0,
             position: Position::NONE,
             _file: None,
-        }
+        })
     }
 
     /// Keeps `file` open as long as this snapshot exists.

@@ -11,7 +11,7 @@ use crate::base::error::Result;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::key::Key;
 use crate::store::values::payload::{CHECKSUM, Payload, damaged};
-use crate::store::values::raw::{Order, Raw, number_in, read_number};
+use crate::store::values::raw::{Order, Raw, number_in, read_number, read_value};
 use crate::store::values::schema::Table;
 
 /// The tenant that a record's bytes count towards.
@@ -60,15 +60,12 @@ impl Owner {
     /// Returns the organization of the record under `key`, if the record exists. The metadata of the
     /// records in `table` must begin with the id of their organization.
     pub fn leading(tx: &impl Raw, table: Table, key: &impl Key) -> Result<Option<Self>> {
-        let mut found = None;
-        tx.raw_get(table, &key.encoded(), &mut |payload| {
+        read_value(tx, table, &key.encoded(), |payload| {
             let stored = Payload::read(table, payload)?;
             let id = postcard::take_from_bytes(stored.meta);
             let (id, _) = id.map_err(|error| damaged(table, &error))?;
-            found = Some(Self::Organization(id));
-            Ok(())
-        })?;
-        Ok(found)
+            Ok(Self::Organization(id))
+        })
     }
 }
 

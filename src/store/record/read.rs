@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::base::error::{Error, Result};
 use crate::store::values::key::{Key, prefix_end};
 use crate::store::values::payload::{HexKey, damaged};
-use crate::store::values::raw::{KeySpan, Order, Raw, Window, read_number};
+use crate::store::values::raw::{KeySpan, Order, Raw, Window, read_number, read_value};
 use crate::store::values::schema::{Table, count_key};
 
 use super::{Index, Indexed, Record, Row, split_entry};
@@ -18,12 +18,7 @@ pub trait Tx: Raw {
         key: &R::Key,
         mut visit: impl FnMut(Row<'_, R>) -> Result<T>,
     ) -> Result<Option<T>> {
-        let mut seen = None;
-        self.raw_get(R::TABLE, &key.encoded(), &mut |payload| {
-            seen = Some(visit(Row::read(payload)?)?);
-            Ok(())
-        })?;
-        Ok(seen)
+        read_value(self, R::TABLE, &key.encoded(), |payload| visit(Row::read(payload)?))
     }
 
     /// Returns the record under `key`, if it exists.
@@ -57,12 +52,7 @@ pub trait Tx: Raw {
 
     /// Returns the primary key that a unique index holds under `key`.
     fn lookup<R: Record, K: Key>(&self, index: &Index<R, K>, key: &K) -> Result<Option<R::Key>> {
-        let mut found = None;
-        self.raw_get(index.table(), &key.encoded(), &mut |entry| {
-            found = Some(read_key(index, entry)?);
-            Ok(())
-        })?;
-        Ok(found)
+        read_value(self, index.table(), &key.encoded(), |entry| read_key(index, entry))
     }
 
     /// Walks the records whose index key begins with `prefix`, within `window`.
@@ -161,13 +151,11 @@ pub trait Tx: Raw {
         match split_entry(index.form(), entry) {
             Some((_, Some(payload))) => visit(Row::read(payload)?),
             Some((primary, None)) => {
-                let mut flow = None;
-                self.raw_get(R::TABLE, primary, &mut |payload| {
+                let flow = read_value(self, R::TABLE, primary, |payload| {
                     if let Some(key) = key {
                         require_index_key(index, key, payload)?;
                     }
-                    flow = Some(visit(Row::read(payload)?)?);
-                    Ok(())
+                    visit(Row::read(payload)?)
                 })?;
                 let text = format_args!("an entry points to no record under {}", HexKey(primary));
                 flow.ok_or_else(|| damaged(index.table(), &text))
@@ -254,12 +242,7 @@ pub trait Tx: Raw {
 
     /// Returns the payload under `key` of any table, unparsed.
     fn get_raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let mut found = None;
-        self.raw_get(table, key, &mut |payload| {
-            found = Some(payload.to_vec());
-            Ok(())
-        })?;
-        Ok(found)
+        read_value(self, table, key, |payload| Ok(payload.to_vec()))
     }
 }
 

@@ -66,13 +66,24 @@ impl Raw for AnyTx<'_> {
     }
 }
 
-pub fn read_number<X: Raw + ?Sized>(tx: &X, table: Table, key: &[u8]) -> Result<u64> {
-    let mut number = 0;
+/// Returns what `read` returns for the verified payload under `key`, or `None` if the key is absent.
+pub fn read_value<X: Raw + ?Sized, T>(
+    tx: &X,
+    table: Table,
+    key: &[u8],
+    mut read: impl FnMut(&[u8]) -> Result<T>,
+) -> Result<Option<T>> {
+    let mut value = None;
     tx.raw_get(table, key, &mut |payload| {
-        number = number_in(table, payload)?;
+        value = Some(read(payload)?);
         Ok(())
     })?;
-    Ok(number)
+    Ok(value)
+}
+
+/// Returns the number under `key`, or 0 if the key is absent.
+pub fn read_number<X: Raw + ?Sized>(tx: &X, table: Table, key: &[u8]) -> Result<u64> {
+    Ok(read_value(tx, table, key, |payload| number_in(table, payload))?.unwrap_or(0))
 }
 
 /// Returns the number in a payload of `table`.

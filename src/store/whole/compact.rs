@@ -61,7 +61,7 @@ impl Store {
     pub async fn compact(&self, progress: &Progress) -> Result<Compacted> {
         let alone = self.begin_compaction()?;
         if self.has_room_for_copy(MIN_ROOM).await? {
-            return self.compact_by_copy(alone, progress).await;
+            return self.replace_by_copy(alone, progress).await;
         }
         drop(alone);
         self.compact_in_place(progress).await
@@ -78,17 +78,7 @@ impl Store {
         if !self.has_room_for_copy(reserve.max(MIN_ROOM)).await? {
             return Err(Error::unavailable(RETRY_AFTER, "the disk has no room for a copy"));
         }
-        self.compact_by_copy(alone, &Progress::silent()).await
-    }
-
-    async fn compact_by_copy(
-        &self,
-        alone: OwnedRwLockWriteGuard<()>,
-        progress: &Progress,
-    ) -> Result<Compacted> {
-        let bytes_before = self.size()?;
-        self.replace_by_copy(alone, progress).await?;
-        Ok(Compacted { bytes_before, bytes: self.size()? })
+        self.replace_by_copy(alone, &Progress::silent()).await
     }
 
     /// Compacts the file where it is. Waits for requests that are reading; new requests fail with 503 meanwhile.
@@ -177,11 +167,12 @@ impl Store {
         &self,
         alone: OwnedRwLockWriteGuard<()>,
         progress: &Progress,
-    ) -> Result<()> {
+    ) -> Result<Compacted> {
+        let bytes_before = self.size()?;
         let mut walk = self.begin_sliced_walk(Table::ALL, SliceLimit::default()).await?;
         // Until the copy replaces the data file, a failed sync of it says nothing about that file.
         let (fs, data) = (self.fs.separate(), self.path().to_owned());
-        let path = file::compact_draft_path(&data);
+        let path = file::beside(&data, file::COMPACTING);
         let draft = Draft { fs: fs.clone(), path, _alone: alone };
         let progress = progress.clone();
         let copying = move || {
@@ -216,7 +207,8 @@ impl Store {
                 }
             }
         })));
-        flatten_reply(answer.await).flatten()
+        flatten_reply(answer.await).flatten()?;
+        Ok(Compacted { bytes_before, bytes: self.size()? })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::store::changes::write_changes::Change;
-use crate::store::record::byte_usage::{self, Owner};
+use crate::store::record::byte_usage::Owner;
 use crate::store::record::{IndexForm, Record, Sum, Summand, Tx, entry_payload};
 use crate::store::values::key::Key;
 use crate::store::values::payload::damaged;
@@ -86,16 +86,14 @@ impl WriteTx<'_> {
         self.reindex(&key, old.as_ref(), new.as_ref())?;
         self.recount(old.as_ref(), new.as_ref())?;
         self.resum(old.as_ref(), new.as_ref())?;
-        let size = |image: &Option<Image>| {
-            image.as_ref().map_or(0, |image| byte_usage::size(&key, &image.payload).cast_signed())
-        };
-        self.note_growth(owner, size(&new) - size(&old))?;
-        match &new {
-            Some(new) => self.put_raw(table, &key, &new.payload),
-            None => self.remove_raw(table, &key),
-        }
         let (before, after) = (old.map(|old| old.payload), new.map(|new| new.payload));
-        self.write_changes.note_change(Change { table, key, before, after });
+        let change = Change { table, key, before, after };
+        self.note_growth(owner, change.growth())?;
+        match &change.after {
+            Some(payload) => self.put_raw(table, &change.key, payload),
+            None => self.remove_raw(table, &change.key),
+        }
+        self.write_changes.note_change(change);
         Ok(())
     }
 

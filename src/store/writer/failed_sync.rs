@@ -35,7 +35,7 @@ use crate::store::values::schema::Table;
 /// When it is uncertain whether the new file replaced the old one. Neither may accept writes then, because a
 /// power cut could leave either.
 pub fn rewrite(fs: &FsHandle, data: &Path) -> Result<()> {
-    let draft = file::rewrite_draft_path(data);
+    let draft = file::beside(data, file::REWRITING);
     let senseless = || Err(OpenError::damaged(data, &"redb panicked while reading it"));
     let prepared = catch_panic(|| prepare(fs, data, &draft)).unwrap_or_else(senseless);
     match prepared.map_err(NotSwapped::Kept).and_then(|()| swap(fs, &draft, data)) {

@@ -24,7 +24,7 @@ use crate::fair::fair_queue::Consumer;
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::disk::engine::{
-    RETRY_AFTER, begin, begin_read, close, closed, require_usable, storage_error,
+    RETRY_AFTER, begin, close, closed, require_usable, storage_error,
 };
 use crate::store::disk::file::FileLock;
 use crate::store::disk::file_system::FsHandle;
@@ -304,5 +304,5 @@ pub fn snapshot(database: &Database, writer: &Weak<Sender>) -> Result<Snapshot> 
             let _ = writer.send(Task::Inspect(Box::new(require_usable)));
         }
     };
-    Ok(Snapshot::new(begin_read(database)?, Box::new(alarm)))
+    Snapshot::new(database, Box::new(alarm))
 }
