@@ -18,7 +18,7 @@ use crate::store::kinds::json_lines::{
     self, ExportLine, ImportWriter, IncludedSecrets, NO_TABLE, NOT_CANONICAL, Regenerator,
     invalid_field,
 };
-use crate::store::kinds::record_registry::{RecordRegistry, RecordTypes};
+use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::reads::progress::Progress;
 use crate::store::values::key::Key;
 use crate::store::values::schema::{FORMAT, Table};
@@ -156,7 +156,7 @@ pub fn fill<R: BufRead>(
         tx.put_secret(&regenerator.secret);
     }
     let mut import = Import {
-        types: RecordTypes::of(registry),
+        registry,
         header,
         counts: BTreeMap::new(),
         hasher: blake3::Hasher::new(),
@@ -175,7 +175,7 @@ pub fn fill<R: BufRead>(
 
 /// An import under way.
 struct Import<'t, 'c> {
-    types: RecordTypes<'c>,
+    registry: &'c RecordRegistry,
     /// The first line.
     header: &'c Header,
     counts: BTreeMap<String, u64>,
@@ -198,7 +198,7 @@ impl Import<'_, '_> {
 
     fn add_line(&mut self, table: Table, line: &ExportLine) -> Result<()> {
         self.writer.rendered.clear();
-        match (table, self.types.get(table)) {
+        match (table, self.registry.find(table)) {
             (Table::Meta | Table::Sequences, _) if self.header.organization.is_some() => {
                 return Err(invalid_field("table", "belongs to no organization"));
             }

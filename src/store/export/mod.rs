@@ -23,7 +23,7 @@ use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::ShownPath;
 use crate::store::kinds::json_lines::{self, ExportLine, IncludedSecrets, Sequence};
-use crate::store::kinds::record_registry::{RecordRegistry, RecordTypes};
+use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::key::Key;
@@ -160,9 +160,8 @@ impl ExportOptions {
 
     /// Returns the tables that have lines.
     fn tables(&self) -> Vec<Table> {
-        let types = RecordTypes::of(&self.registry);
         let has_lines = |table: &Table| {
-            matches!(table, Table::Meta | Table::Sequences) || types.get(*table).is_some()
+            matches!(table, Table::Meta | Table::Sequences) || self.registry.find(*table).is_some()
         };
         Table::backed_up().into_iter().filter(has_lines).collect()
     }
@@ -186,7 +185,6 @@ impl ExportOptions {
 /// Writes the lines of an export.
 struct ExportWriter<'e> {
     options: &'e ExportOptions,
-    types: RecordTypes<'e>,
     state: &'e Snapshot,
     /// The organization and its records, if the export contains only that.
     organization: Option<(OrganizationHeader, Box<dyn Selected>)>,
@@ -205,7 +203,6 @@ impl<'e> ExportWriter<'e> {
         let select = options.organization.as_ref();
         Ok(Self {
             options,
-            types: RecordTypes::of(&options.registry),
             state,
             organization: select.map(|select| select.of(state)).transpose()?,
             cell: stored_cell(state)?.number(),
@@ -235,7 +232,7 @@ impl<'e> ExportWriter<'e> {
         };
         let secrets = included_secrets(self.options.secrets, self.organization.is_some());
         let line = &mut self.line;
-        let has_line = match (table, self.types.get(table)) {
+        let has_line = match (table, self.options.registry.find(table)) {
             (Table::Sequences, _) => {
                 let of = String::read(&mut &*key);
                 let of = of.and_then(|of| Table::ALL.iter().find(|table| table.name() == of));

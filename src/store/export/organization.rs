@@ -16,7 +16,7 @@ use crate::store::changes::file_copy::open_unnamed;
 use crate::store::disk::open_error::OpenError;
 use crate::store::format::secrets::stored_secret;
 use crate::store::kinds::json_lines::{Regenerator, invalid_field};
-use crate::store::kinds::record_registry::{RecordRegistry, RecordTypes};
+use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
@@ -130,10 +130,10 @@ impl StagedExport {
 
     /// Fails unless the export of this organization would contain each record as it is.
     fn require_selected(&self, registry: &RecordRegistry, select: Select) -> Result<()> {
-        let (state, types) = (self.records()?, RecordTypes::of(registry));
+        let state = self.records()?;
         let selected = select(&state, self.organization.id)?;
         let mut line = 1;
-        for table in Table::ALL.iter().filter(|table| types.get(**table).is_some()) {
+        for table in Table::ALL.iter().filter(|table| registry.find(**table).is_some()) {
             state.each(*table, &mut |_, payload| {
                 line += 1;
                 let payload = payload?;

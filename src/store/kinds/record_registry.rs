@@ -8,7 +8,7 @@ use crate::store::reads::snapshot::Snapshot;
 use crate::store::record::{Record, Reference, Row, Tx, byte_usage, entry_payload};
 use crate::store::values::key::Key;
 use crate::store::values::payload::HexKey;
-use crate::store::values::schema::{PerTable, Table};
+use crate::store::values::schema::Table;
 
 use super::json_lines::{self, ExportLine, ImportWriter, IncludedSecrets, Redaction};
 
@@ -23,21 +23,10 @@ pub struct RecordRegistry {
     pub is_pending: IsPendingDeletion,
 }
 
-/// The types of records, found by table.
-pub struct RecordTypes<'c>(PerTable<Option<&'c dyn RecordType>>);
-
-impl<'c> RecordTypes<'c> {
-    pub fn of(registry: &'c RecordRegistry) -> Self {
-        let mut by_table = PerTable::new(|| None);
-        for record_type in &registry.record_types {
-            *by_table.slot_mut(record_type.table()) = Some(*record_type);
-        }
-        Self(by_table)
-    }
-
+impl RecordRegistry {
     /// Returns the type of record whose table this is; `None` for indexes.
-    pub fn get(&self, table: Table) -> Option<&'c dyn RecordType> {
-        *self.0.slot(table)
+    pub(in crate::store) fn find(&self, table: Table) -> Option<&'static dyn RecordType> {
+        self.record_types.iter().rfind(|record_type| record_type.table() == table).copied()
     }
 }
 

@@ -21,19 +21,9 @@ impl WriteTx<'_> {
         self.ends_batch = true;
     }
 
-    /// Whether the batch ends after this write.
-    pub(in crate::store) const fn ends_batch(&self) -> bool {
-        self.ends_batch
-    }
-
     /// Undoes this write after its rule, even if the rule succeeds. The caller gets the result of the rule.
     pub const fn discard(&mut self) {
         self.is_discarded = true;
-    }
-
-    /// Whether this write is undone even if its rule succeeds.
-    pub(in crate::store) const fn is_discarded(&self) -> bool {
-        self.is_discarded
     }
 
     /// Counts this write as a large one, because of work other than its changes.

@@ -52,11 +52,6 @@ impl Image {
         }
         Ok(image)
     }
-
-    /// Returns what a write stores under the key of an entry.
-    fn in_index(&self, form: IndexForm, key: &[u8]) -> Vec<u8> {
-        entry_payload(form, key, &self.payload)
-    }
 }
 
 fn entry_key(entry: Option<&IndexEntry>) -> Option<&[u8]> {
@@ -114,7 +109,7 @@ impl WriteTx<'_> {
             if let (Some(IndexEntry { table, form, key: Some(entry) }), Some(new)) = (after, new)
                 && (is_moved || *form == IndexForm::Covering)
             {
-                self.put_raw(*table, entry, &new.in_index(*form, key));
+                self.put_raw(*table, entry, &entry_payload(*form, key, &new.payload));
             }
         }
         Ok(())

@@ -42,9 +42,9 @@ pub struct WriteTx<'t> {
     growth: Growth,
     diff: BatchDiff,
     /// Whether the batch ends after this write.
-    ends_batch: bool,
+    pub(super) ends_batch: bool,
     /// Whether this write is undone even if its rule succeeds.
-    is_discarded: bool,
+    pub(super) is_discarded: bool,
     /// The work of this write besides its changes, as a number of records.
     pub(super) other_work: usize,
     /// See [`AccessVersion`](access::AccessVersion).
@@ -75,7 +75,7 @@ impl<'t> WriteTx<'t> {
 
     /// Creates every table, so that every snapshot can open it, and notes their names.
     pub(super) fn create_tables(&mut self) -> Result<()> {
-        Table::ALL.iter().try_for_each(|table| self.table(*table).map(drop))?;
+        self.open_tables()?;
         let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
         self.put_raw(Table::Meta, TABLES_KEY, names.join("\n").as_bytes());
         Ok(())

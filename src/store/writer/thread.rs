@@ -245,9 +245,9 @@ impl Writer {
                 if tx.is_large() {
                     self.begin_cooldown(tx.records_changed());
                 }
-                if stays && !tx.is_discarded() {
+                if stays && !tx.is_discarded {
                     done.note(tx);
-                    is_last = tx.ends_batch() || self.is_full(tx);
+                    is_last = tx.ends_batch || self.is_full(tx);
                     tx.savepoint()?;
                 } else {
                     tx.rollback();

@@ -379,7 +379,7 @@ fn run_again(tx: &mut WriteTx<'_>, ran: &mut [Box<dyn QueuedWrite>]) -> Result<B
     let mut done = BatchRun::default();
     for write in ran.iter_mut().filter(|write| !write.is_abandoned()) {
         tx.begin();
-        if write.run(tx) && !tx.is_discarded() {
+        if write.run(tx) && !tx.is_discarded {
             done.note(tx);
             tx.savepoint()?;
         } else {
