@@ -14,7 +14,6 @@ use redb::Database;
 use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, Result};
-use crate::base::secret::SigningSecret;
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::changes::file_copy::{fill, open_unnamed, require_length};
 use crate::store::disk::engine::{RETRY_AFTER, begin_unsynced};
@@ -22,6 +21,7 @@ use crate::store::disk::file::{self, folder_of};
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::ShownPath;
+use crate::store::format::secrets::stored_secret;
 use crate::store::kinds::json_lines::{self, ExportLine, IncludedSecrets, Sequence};
 use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::reads::progress::Progress;
@@ -172,6 +172,7 @@ impl ExportOptions {
         let mut lines = ExportWriter::new(self, &snapshot, self.unnamed_file()?)?;
         let tables = self.tables();
         let mut steps = self.progress.begin("exporting", snapshot.values_of(&tables)?);
+        lines.add_secret()?;
         for table in tables {
             snapshot.each(table, &mut |key, payload| {
                 steps.advance();
@@ -192,9 +193,6 @@ struct ExportWriter<'e> {
     hasher: blake3::Hasher,
     line: Vec<u8>,
     counts: BTreeMap<String, u64>,
-    /// The parts of the signing secret, once they were read.
-    first: Option<[u8; 32]>,
-    renewed: Option<[u8; 32]>,
     cell: u64,
 }
 
@@ -210,17 +208,14 @@ impl<'e> ExportWriter<'e> {
             hasher: blake3::Hasher::new(),
             line: Vec::new(),
             counts: BTreeMap::new(),
-            first: None,
-            renewed: None,
         })
     }
 
     /// Adds the line of a value, if it has one.
     fn add(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<()> {
         if table == Table::Meta {
-            return self.note(key, payload);
+            return require_known(key);
         }
-        self.add_secret()?;
         let payload = match &self.organization {
             None => Cow::Borrowed(payload),
             // Sequences reveal numbers of other organizations.
@@ -250,28 +245,12 @@ impl<'e> ExportWriter<'e> {
         if has_line { self.flush(table) } else { Ok(()) }
     }
 
-    /// Handles a value of [`Table::Meta`]. The mark and the format are in the first line, so only the signing
-    /// secret matters.
-    fn note(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
-        let part = || {
-            let part = payload.try_into();
-            part.map_err(|_| damaged(Table::Meta, &"a signing secret of the wrong length"))
-        };
-        match key {
-            SECRET_KEY => self.first = Some(part()?),
-            RENEWED_KEY => self.renewed = Some(part()?),
-            MARK_KEY | FORMAT_KEY | TABLES_KEY | CELL_KEY => {}
-            _ => return Err(damaged(Table::Meta, &"an unknown value, perhaps of a newer release")),
-        }
-        Ok(())
-    }
-
-    /// Adds the line of the signing secret. Both of its parts are read before any other table.
+    /// Adds the line of the signing secret, if the export contains it.
     fn add_secret(&mut self) -> Result<()> {
-        let is_due = self.options.secrets && self.organization.is_none();
-        let Some(first) = self.first.take().filter(|_| is_due) else { return Ok(()) };
-        let secret = SigningSecret::from_parts(first, self.renewed.take());
-        json_lines::write_meta(Table::Meta, &secret, &mut self.line)?;
+        if !self.options.secrets || self.organization.is_some() {
+            return Ok(());
+        }
+        json_lines::write_meta(Table::Meta, &stored_secret(self.state)?, &mut self.line)?;
         self.flush(Table::Meta)
     }
 
@@ -283,8 +262,7 @@ impl<'e> ExportWriter<'e> {
         written.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))
     }
 
-    fn end(mut self) -> Result<Export, OpenError> {
-        self.add_secret()?;
+    fn end(self) -> Result<Export, OpenError> {
         let lines = self.counts.values().sum();
         let header = Header {
             steward_export: EXPORT_FORMAT,
@@ -302,6 +280,15 @@ impl<'e> ExportWriter<'e> {
         let body = body.and_then(|mut body| body.rewind().map(|()| body));
         let body = body.map_err(OpenError::io("write to", folder))?;
         Ok(Export { header, lines, body, secrets: self.options.secrets })
+    }
+}
+
+/// Fails unless this is a key of [`Table::Meta`]. The mark, the format and the cell are in the first line, and the signing secret
+/// has a line of its own.
+fn require_known(key: &[u8]) -> Result<()> {
+    match key {
+        SECRET_KEY | RENEWED_KEY | MARK_KEY | FORMAT_KEY | TABLES_KEY | CELL_KEY => Ok(()),
+        _ => Err(damaged(Table::Meta, &"an unknown value, perhaps of a newer release")),
     }
 }
 

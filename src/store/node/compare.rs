@@ -10,7 +10,7 @@ use crate::store::disk::engine::{DEFAULT_CACHE, RETRY_AFTER, close};
 use crate::store::disk::file::{self, folder_of};
 use crate::store::disk::open_error::OpenError;
 use crate::store::origin::Fault;
-use crate::store::origin::copy_source::{CopySource, StoredRows, take_turn};
+use crate::store::origin::copy_source::{CopySource, stored_rows, take_turn};
 use crate::store::reads::check_report::CheckReport;
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
@@ -72,7 +72,7 @@ impl Store {
 
 /// Reports each value that only one of two states has, or that differs.
 fn compare_rows(copy: &Snapshot, database: &Snapshot, report: &mut CheckReport) -> Result<()> {
-    let (mut copy, mut database) = (StoredRows::new(copy), StoredRows::new(database));
+    let (mut copy, mut database) = (stored_rows(copy), stored_rows(database));
     let (mut own, mut other) = (copy.next().transpose()?, database.next().transpose()?);
     loop {
         let order = match (&own, &other) {

@@ -15,7 +15,7 @@ use crate::store::disk::place::Place;
 use crate::store::format::stored_position::put_position;
 use crate::store::opening::fill_new;
 use crate::store::origin::copy::{self, origin_error};
-use crate::store::origin::copy_source::{CopySource, StoredRows};
+use crate::store::origin::copy_source::{CopySource, stored_rows};
 use crate::store::origin::postgres::Postgres;
 use crate::store::origin::{Fault, Origin, random_name};
 use crate::store::reads::snapshot::Snapshot;
@@ -154,7 +154,7 @@ pub fn found_workspace<T>(
     let founded = file::create(fs, copy, Owner::OfFolder, cache, |database| {
         let filled = fill_new(database, rng, fill)?;
         let snapshot = Snapshot::begin(database)?;
-        let founded = origin.found_workspace(random_name(), &mut StoredRows::new(&snapshot));
+        let founded = origin.found_workspace(random_name(), &mut stored_rows(&snapshot));
         let position = founded.map_err(|fault| origin_error(origin, fault))?;
         let position =
             position.ok_or_else(|| OpenError::HasWorkspace(origin.shown().to_owned()))?;

@@ -12,7 +12,7 @@ use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::{Destination, Place, ShownPath};
 use crate::store::format::secrets::{SecretsOf, require_same_secret, stored_secret};
 use crate::store::origin::copy::origin_error;
-use crate::store::origin::copy_source::{CopySource, StoredRows, take_rows, take_turn};
+use crate::store::origin::copy_source::{CopySource, stored_rows, take_rows, take_turn};
 use crate::store::origin::{Origin, random_name};
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
@@ -96,7 +96,7 @@ fn with_file<T>(
 /// Returns the rows of a state, and shows how many were sent.
 fn uploaded(snapshot: &Snapshot, progress: &Progress) -> impl Iterator<Item = Result<OriginRow>> {
     let mut steps = progress.begin("uploading", snapshot.values().unwrap_or(0));
-    StoredRows::new(snapshot).inspect(move |_| steps.advance())
+    stored_rows(snapshot).inspect(move |_| steps.advance())
 }
 
 /// Founds a workspace with the content of a data file. Returns false if there is one already.

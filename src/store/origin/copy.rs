@@ -24,7 +24,7 @@ use crate::store::values::payload::{damaged, unseal};
 use crate::store::values::position::Position;
 use crate::store::values::schema::{CELL_KEY, FORMAT, SECRET_KEY, Table};
 
-use super::copy_source::{CopySource, StoredRows, take_rows, take_turn};
+use super::copy_source::{CopySource, stored_rows, take_rows, take_turn};
 use super::trouble::not_taken;
 use super::{Fault, Origin, Take, random_name};
 
@@ -260,8 +260,7 @@ pub fn upgrade(database: &Database, source: &CopySource) -> Result<Position, Fau
         let refused =
             |error: OpenError| Fault::Refused(format!("the database was not migrated: {error}"));
         migrate(database, found, STEPS, FORMAT).map_err(refused)?;
-        position =
-            turn.replace(random_name(), &mut StoredRows::new(&Snapshot::begin(database)?))?;
+        position = turn.replace(random_name(), &mut stored_rows(&Snapshot::begin(database)?))?;
         tracing::info!(from = found, to = FORMAT, "migrated the database to this release");
     }
     let transaction = begin(database)?;

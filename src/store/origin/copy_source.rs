@@ -1,10 +1,8 @@
 //! What copies are made from, taking rows into a copy, which rows this release can take, and the values of a file as rows.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use std::vec;
 
 use redb::{Database, WriteTransaction};
 
@@ -163,62 +161,13 @@ pub fn take_rows<T>(
     Ok(answer)
 }
 
-/// The size of the rows that are in memory at a time: 1 MiB.
-const SLICE_BYTES: usize = 1024 * 1024;
-
-/// All values of a snapshot.
-pub struct StoredRows<'s> {
-    snapshot: &'s Snapshot,
-    /// The tables that follow the current one.
-    tables: std::slice::Iter<'static, Table>,
-    table: Option<Table>,
-    /// The last key of the current table that was read.
-    after: Option<Vec<u8>>,
-    rows: vec::IntoIter<OriginRow>,
-}
-
-impl<'s> StoredRows<'s> {
-    pub fn new(snapshot: &'s Snapshot) -> Self {
-        let rows = Vec::new().into_iter();
-        Self { snapshot, tables: Table::ALL.iter(), table: None, after: None, rows }
-    }
-
-    /// Reads the next rows of a table.
-    fn read(&self, table: Table) -> Result<Vec<OriginRow>> {
-        let (mut rows, mut bytes) = (Vec::new(), 0);
-        self.snapshot.each_stored_after(table, self.after.as_deref(), &mut |key, sealed| {
-            let row = OriginRow { table, key: key.to_vec(), sealed: Some(sealed.to_vec()) };
-            bytes += row.size();
-            rows.push(row);
-            Ok(if bytes < SLICE_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        Ok(rows)
-    }
-}
-
-impl Iterator for StoredRows<'_> {
-    type Item = Result<OriginRow>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(row) = self.rows.next() {
-                return Some(Ok(row));
-            }
-            let rows = match self.table {
-                Some(table) => self.read(table),
-                None => Ok(Vec::new()),
-            };
-            let rows = match rows {
-                Ok(rows) => rows,
-                Err(error) => return Some(Err(error)),
-            };
-            if let Some(last) = rows.last() {
-                self.after = Some(last.key.clone());
-                self.rows = rows.into_iter();
-            } else {
-                let next = self.tables.next()?;
-                (self.table, self.after) = (Some(*next), None);
-            }
-        }
-    }
+/// Returns all values of a snapshot as rows.
+pub fn stored_rows(snapshot: &Snapshot) -> impl Iterator<Item = Result<OriginRow>> {
+    Table::ALL.iter().flat_map(move |table| {
+        let (rows, unreadable) = match snapshot.rows(*table) {
+            Ok(rows) => (Some(rows), None),
+            Err(error) => (None, Some(Err(error))),
+        };
+        rows.into_iter().flatten().chain(unreadable)
+    })
 }

@@ -11,7 +11,7 @@ use crate::base::error::Result;
 use crate::store::disk::engine::{Bytes, definition, get_value, storage_error, walk_range};
 use crate::store::packed::{self, unpack};
 use crate::store::values::payload::unseal;
-use crate::store::values::position::Position;
+use crate::store::values::position::{OriginRow, Position};
 use crate::store::values::raw::{KeySpan, Raw, Visit, VisitValue};
 use crate::store::values::schema::{PerTable, Table};
 
@@ -149,6 +149,20 @@ impl Snapshot {
     /// Calls `visit` as [`each`](Self::each) does, but with the blocks of a packed table.
     fn each_value(&self, table: Table, visit: &mut InspectValue<'_>) -> Result<()> {
         self.each_sealed(table, &mut |key, sealed| visit(key, unseal(table, key, sealed)))
+    }
+
+    /// Returns the values of `table` as rows of an origin.
+    pub(in crate::store) fn rows(
+        &self,
+        table: Table,
+    ) -> Result<impl Iterator<Item = Result<OriginRow>>> {
+        let stored = self.table(table)?.range::<&[u8]>(..).map_err(storage_error)?;
+        Ok(stored.map(move |entry| {
+            entry.map_err(storage_error).map(|(key, sealed)| {
+                let (key, sealed) = (key.value().to_vec(), Some(sealed.value().to_vec()));
+                OriginRow { table, key, sealed }
+            })
+        }))
     }
 
     /// Calls `visit` with every key of `table` and its sealed value.

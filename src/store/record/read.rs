@@ -61,19 +61,15 @@ pub trait Tx: Raw {
         index: &Index<R, K>,
         prefix: &P,
         window: Window,
-        mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
+        visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        let mut left = window.limit;
-        if left == 0 {
+        if window.limit == 0 {
             return Ok(());
         }
-        let (order, is_page) = (window.order, window.limit <= MAX_PAGE);
-        self.raw_walk(index.table(), &prefix.encoded(), window.offset, order, &mut |key, entry| {
-            self.raw_entry(index, is_page.then_some(key), entry, &mut |row| {
-                visit(row)?;
-                left -= 1;
-                Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-            })
+        let Window { offset, limit, order } = window;
+        let mut visit = filter_window::<R>(Window { offset: 0, ..window }, |_| true, visit);
+        self.raw_walk(index.table(), &prefix.encoded(), offset, order, &mut |key, entry| {
+            self.raw_entry(index, (limit <= MAX_PAGE).then_some(key), entry, &mut visit)
         })
     }
 
@@ -169,23 +165,16 @@ pub trait Tx: Raw {
         &self,
         prefix: &P,
         window: Window,
-        mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
+        visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        let mut left = window.limit;
-        if left == 0 {
+        if window.limit == 0 {
             return Ok(());
         }
-        self.raw_walk(
-            R::TABLE,
-            &prefix.encoded(),
-            window.offset,
-            window.order,
-            &mut |_, payload| {
-                visit(Row::read(payload)?)?;
-                left -= 1;
-                Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-            },
-        )
+        let Window { offset, order, .. } = window;
+        let mut visit = filter_window::<R>(Window { offset: 0, ..window }, |_| true, visit);
+        self.raw_walk(R::TABLE, &prefix.encoded(), offset, order, &mut |_, payload| {
+            visit(Row::read(payload)?)
+        })
     }
 
     /// Walks the records whose primary key begins with `prefix` and whose metadata passes `keep`. `window` counts only
