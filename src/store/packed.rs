@@ -113,7 +113,7 @@ impl<'e> Draft<'e> {
         if self.entries.is_empty() {
             (self.key, self.last) = (key, key);
         }
-        let shared = shared_length(self.last, key);
+        let shared = self.last.iter().zip(key).take_while(|(one, other)| one == other).count();
         let rest = key.get(shared..).unwrap_or_default();
         let payload = if key.ends_with(payload) {
             StoredPayload::EndOfKey(payload.len())
@@ -136,10 +136,6 @@ impl<'e> Draft<'e> {
         *self = Self::default();
         Ok(())
     }
-}
-
-fn shared_length(one: &[u8], other: &[u8]) -> usize {
-    one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
 /// A key and a value as redb returns them.

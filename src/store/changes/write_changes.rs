@@ -63,10 +63,6 @@ pub struct WriteChanges {
 const MAX_LINEAR_SEARCH: usize = 16;
 
 impl WriteChanges {
-    pub fn note_value(&mut self, table: Table, key: &[u8], before: Option<PendingValue>) {
-        self.entries.push(PriorValue { table, key: key.to_vec(), before });
-    }
-
     /// Adds a change. Two changes of one record are merged into one, from the first state to the last.
     pub fn note_change(&mut self, change: Change) {
         let known = self.place(&change);

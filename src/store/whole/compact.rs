@@ -132,8 +132,7 @@ fn compact(database: &mut Database) -> Result<()> {
                     "requests are still reading the data file",
                 ));
             }
-            Err(CompactionError::Storage(error)) => return Err(storage_error(error)),
-            Err(error) => return Err(Error::internal(error)),
+            Err(error) => return Err(storage_error(error)),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Bound;
 
-use redb::{CursorError, ReadableTable};
+use redb::ReadableTable;
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::changes::pending_values::TableChanges;
@@ -106,17 +106,10 @@ fn append(opened: &mut redb::Table<'_, Bytes, Bytes>, run: &TableChanges) -> Res
         opened.lower_bound_mut(Bound::Included(first.as_slice())).map_err(storage_error)?;
     for (key, value) in run {
         if let Some(sealed) = value {
-            cursor.insert_before(key.as_slice(), sealed.as_slice()).map_err(cursor_error)?;
+            cursor.insert_before(key.as_slice(), sealed.as_slice()).map_err(storage_error)?;
         }
     }
     cursor.close().map_err(storage_error)
-}
-
-fn cursor_error(error: CursorError) -> Error {
-    match error {
-        CursorError::Storage(error) => storage_error(error),
-        error => Error::internal(error),
-    }
 }
 
 impl WriteTx<'_> {

@@ -17,7 +17,7 @@ use crate::base::error::{Error, Result};
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::changes::pending_values::{PendingValue, PendingValues};
-use crate::store::changes::write_changes::{Change, WriteChanges};
+use crate::store::changes::write_changes::{Change, PriorValue, WriteChanges};
 use crate::store::disk::engine::{Bytes, definition, storage_error};
 use crate::store::record::byte_usage::Growth;
 use crate::store::record::{self, Index, IndexForm, Record, Row, Tx};
@@ -220,7 +220,7 @@ impl<'t> WriteTx<'t> {
             self.access_version = None;
         }
         let before = self.pending.set(table, key, value);
-        self.write_changes.note_value(table, key, before);
+        self.write_changes.entries.push(PriorValue { table, key: key.to_vec(), before });
     }
 
     /// Returns the records that this write changed, in the order of their first change.
