@@ -47,8 +47,7 @@ mod disk {
 /// Reading one committed state.
 mod reads {
     pub(super) mod bounded_read;
-    pub(super) mod check_report;
-    pub(super) mod progress;
+    pub(super) mod report;
     pub(super) mod snapshot;
 }
 
@@ -91,7 +90,6 @@ mod node {
     pub(super) mod compare;
     pub(super) mod nodes;
     pub(super) mod shared_database;
-    pub(super) mod shared_restore;
 }
 
 pub(crate) use changes::batch_diff::CommitsOf;
@@ -110,12 +108,11 @@ pub use format::secrets::{WorkspaceId, signing_secret_of};
 pub use kinds::canonical::canonical_line;
 pub use kinds::json_lines::Redaction;
 pub use kinds::record_registry::{RecordRegistry, RecordType, RecordTypeOf};
-pub use node::shared_restore::{found_workspace_from, require_no_workspace};
+pub use node::shared_database::{found_workspace_from, require_no_workspace};
 pub(crate) use origin::state::{OriginCall, OriginMetrics};
 pub use origin::trouble::{RepeatedWarning, Trouble};
 pub use reads::bounded_read::{BoundedRead, CancelToken};
-pub use reads::check_report::CheckReport;
-pub use reads::progress::{Progress, Stage};
+pub use reads::report::{CheckReport, Progress, Stage};
 pub use reads::snapshot::Snapshot;
 pub use record::byte_usage::Owner;
 pub(crate) use record::impl_record;

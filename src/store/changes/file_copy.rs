@@ -12,7 +12,7 @@ use crate::store::disk::engine::{begin, catch_panic, definition, storage_error};
 use crate::store::disk::file::{self, builder};
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
-use crate::store::reads::progress::Progress;
+use crate::store::reads::report::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::payload::damaged;
 use crate::store::values::schema::{PerTable, Table};

@@ -19,7 +19,7 @@ use crate::store::kinds::json_lines::{
     invalid_field,
 };
 use crate::store::kinds::record_registry::RecordRegistry;
-use crate::store::reads::progress::Progress;
+use crate::store::reads::report::Progress;
 use crate::store::values::key::Key;
 use crate::store::values::schema::{FORMAT, Table};
 use crate::store::whole::backup::require_valid;

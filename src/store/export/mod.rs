@@ -24,7 +24,7 @@ use crate::store::disk::place::ShownPath;
 use crate::store::format::secrets::stored_secret;
 use crate::store::kinds::json_lines::{self, ExportLine, IncludedSecrets, Sequence};
 use crate::store::kinds::record_registry::RecordRegistry;
-use crate::store::reads::progress::Progress;
+use crate::store::reads::report::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::key::Key;
 use crate::store::values::payload::damaged;

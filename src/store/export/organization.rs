@@ -17,7 +17,7 @@ use crate::store::disk::open_error::OpenError;
 use crate::store::format::secrets::stored_secret;
 use crate::store::kinds::json_lines::{Regenerator, invalid_field};
 use crate::store::kinds::record_registry::RecordRegistry;
-use crate::store::reads::progress::Progress;
+use crate::store::reads::report::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
 use crate::store::whole::backup::require_valid;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::error::Result;
-use crate::store::reads::check_report::{CheckReport, check_sums};
+use crate::store::reads::report::{CheckReport, check_sums};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::record::{Record, Reference, Row, Tx, byte_usage, entry_payload};
 use crate::store::values::key::Key;

@@ -11,15 +11,14 @@ use crate::store::disk::file::{self, folder_of};
 use crate::store::disk::open_error::OpenError;
 use crate::store::origin::Fault;
 use crate::store::origin::copy_source::{CopySource, stored_rows, take_turn};
-use crate::store::reads::check_report::CheckReport;
-use crate::store::reads::progress::Progress;
+use crate::store::reads::report::{CheckReport, Progress};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::payload::HexKey;
 use crate::store::values::position::OriginRow;
 use crate::store::values::schema::Table;
 use crate::store::writer::Store;
 
-use super::shared_restore::keep;
+use super::shared_database::keep;
 
 impl Store {
     /// Adds to `report` what differs between the copy and the shared database, at one moment. A data file has nothing to

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use tokio::runtime::Handle;
 
 use crate::store::disk::engine;
-use crate::store::reads::progress::Steps;
+use crate::store::reads::report::Steps;
 use crate::store::values::schema::{FORMAT, FORMAT_KEY};
 use crate::store::whole::sliced_walk::SliceLimit;
 

@@ -20,7 +20,7 @@ use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::ShownPath;
 use crate::store::format::migrate::is_of_this_release;
 use crate::store::kinds::record_registry::RecordRegistry;
-use crate::store::reads::progress::Progress;
+use crate::store::reads::report::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
 use crate::store::writer::Store;

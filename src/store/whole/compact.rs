@@ -22,7 +22,7 @@ use crate::store::disk::file_names::adopt;
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
 use crate::store::format::stored_position::carry_position;
-use crate::store::reads::progress::Progress;
+use crate::store::reads::report::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
 use crate::store::writer::Store;

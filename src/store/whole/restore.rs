@@ -17,7 +17,7 @@ use crate::store::format::migrate::{is_of_this_release, open_database};
 use crate::store::format::secrets::{SecretsOf, require_same_secret, stored_secret};
 use crate::store::format::stored_position::position_of;
 use crate::store::kinds::record_registry::RecordRegistry;
-use crate::store::reads::progress::Progress;
+use crate::store::reads::report::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
 use crate::store::write::cell::{Cell, stored_cell};

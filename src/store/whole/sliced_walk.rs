@@ -14,7 +14,7 @@ use crate::base::error::{Error, Result};
 use crate::store::changes::value_log::{ValueLog, Visitor};
 use crate::store::disk::engine::{RETRY_AFTER, catch_panic};
 use crate::store::disk::file::folder_of;
-use crate::store::reads::progress::Steps;
+use crate::store::reads::report::Steps;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::payload::{HexKey, damaged, unseal};
 use crate::store::values::schema::Table;

@@ -21,7 +21,7 @@ use crate::store::disk::engine::catch_panic;
 use crate::store::disk::file;
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
-use crate::store::reads::progress::Progress;
+use crate::store::reads::report::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
 

@@ -1,6 +1,5 @@
 //! The servers that a URL names, and which of them need TLS.
 
-mod password_file;
 mod settings;
 
 use std::net::IpAddr;
@@ -15,8 +14,7 @@ use crate::store::disk::place::DatabaseUrl;
 
 use super::super::Fault;
 
-use password_file::PasswordFile;
-use settings::Settings;
+use settings::{PasswordFile, Settings};
 
 /// How long it may take to connect to one server, until it accepts statements.
 const CONNECT: Duration = Duration::from_secs(3);

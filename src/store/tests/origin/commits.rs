@@ -1,7 +1,7 @@
 //! Batches on their way to the origin: each write is done once, whatever happens to the calls.
 
 use super::*;
-use crate::store::reads::progress;
+use crate::store::reads::report;
 use crate::store::whole::sliced_walk;
 
 /// Returns what can happen to the call of this number without the batch being refused.
@@ -223,7 +223,7 @@ async fn backup_of_a_store_whose_batches_are_overtaken_has_no_undone_change() {
             }
             Ok(())
         };
-        walk.each(Table::ALL, &mut progress::Steps::default(), &mut take).expect("all values");
+        walk.each(Table::ALL, &mut report::Steps::default(), &mut take).expect("all values");
         copied
     };
     let copied = tokio::task::spawn_blocking(read).await.expect("a walk");

@@ -195,7 +195,7 @@ async fn check_and_restore_take_what_a_turn_cannot_hand_over() {
     let source = CopySource::new(shared.origin.clone());
     let path = shared.path("second");
     let fs = FsHandle::new(OsFileSystem::shared());
-    let known = crate::store::node::shared_restore::keep(&fs, &source, &path).expect("a copy");
+    let known = crate::store::node::shared_database::keep(&fs, &source, &path).expect("a copy");
     add_thing(&store).await.expect("a write");
     let database = Database::open(&path).expect("a file");
     let (head, turn) =
