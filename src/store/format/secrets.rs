@@ -53,29 +53,20 @@ impl WorkspaceId {
     }
 }
 
-/// What has the secrets that a backup must have, too.
-#[derive(Clone, Copy)]
-pub enum SecretsOf {
-    Server,
-    Database,
-}
-
-/// Fails unless the backup has the secrets of what it would replace: the links and keys in it could not be verified.
+/// Fails unless the backup has the secrets of what it would replace: the links and keys in it could not be verified. `holder` says
+/// what has these, and `hint` what to do.
 ///
 /// # Errors
-/// 400, with what to do.
+/// 400, with the hint.
 pub fn require_same_secret(
     backup: &SigningSecret,
     held: &SigningSecret,
-    of: SecretsOf,
+    holder: &str,
+    hint: &str,
 ) -> Result<()> {
     if backup == held {
         return Ok(());
     }
-    let (holder, hint) = match of {
-        SecretsOf::Server => ("server", "stop the server to restore it"),
-        SecretsOf::Database => ("database", "restore it into an empty database"),
-    };
     let text = if backup.parts().0 == held.parts().0 {
         format!(
             "the backup has different secrets than the {holder}, because they were rotated; {hint}"

@@ -8,7 +8,7 @@ use crate::store::reads::snapshot::Snapshot;
 use crate::store::record::{Record, Reference, Row, Tx, byte_usage, entry_payload};
 use crate::store::values::key::Key;
 use crate::store::values::payload::HexKey;
-use crate::store::values::schema::Table;
+use crate::store::values::schema::{Table, count_key};
 
 use super::json_lines::{self, ExportLine, ImportWriter, IncludedSecrets, Redaction};
 
@@ -197,7 +197,8 @@ impl ExpectedCounts {
         payload: &[u8],
         record: &R,
     ) {
-        let counted = R::COUNTS.iter().filter_map(|count| Some((count.key(record)?, 1)));
+        let tenants = R::COUNTS.iter().filter_map(|count| count(record));
+        let counted = tenants.map(|tenant| (count_key(R::TABLE, &tenant), 1));
         let summed = R::SUMS.iter().filter_map(|sum| sum.summand(tx, payload).ok());
         let owner = record.owner(tx).ok().flatten();
         let stored = owner.map(|owner| (owner.key(), byte_usage::size(key, payload)));

@@ -13,7 +13,7 @@ use crate::store::disk::file::{self, FileLock, Owner, follow_link};
 use crate::store::disk::file_system::{FileSystem, FsHandle};
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::{Destination, Place, ShownPath};
-use crate::store::format::secrets::{SecretsOf, require_same_secret, stored_secret};
+use crate::store::format::secrets::{require_same_secret, stored_secret};
 use crate::store::format::stored_position::put_position;
 use crate::store::opening::fill_new;
 use crate::store::origin::copy::{self, origin_error};
@@ -186,7 +186,7 @@ impl PreparedRestore {
         let upload = || {
             let source = CopySource::new(connect(place)?);
             let to = Destination::Database(source.origin.shown().to_owned());
-            with_file(self.path(), |backup| {
+            with_file(&self.copy, |backup| {
                 if found_workspace_with(&*source.origin, backup, progress)? {
                     return Ok(Restored { to, replaced: None });
                 }
@@ -275,7 +275,8 @@ fn replace_with(
         let taken = take_turn(database, source, position);
         let (_, turn) = taken.map_err(|fault| origin_error(origin, fault))?;
         let held = stored_secret(&Snapshot::begin(database)?)?;
-        require_same_secret(&secret, &held, SecretsOf::Database)?;
+        let hint = "restore it into an empty database";
+        require_same_secret(&secret, &held, "database", hint)?;
         turn.extend().map_err(|fault| origin_error(origin, fault))?;
         Ok(turn)
     });

@@ -15,7 +15,7 @@ pub(super) mod state;
 mod tests;
 pub(super) mod trouble;
 
-use std::fmt::{self, Debug, Display};
+use std::fmt::{self, Display};
 
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -166,7 +166,7 @@ pub type Rows<'r> = dyn Iterator<Item = Result<OriginRow>> + 'r;
 ///
 /// Its methods block. Only threads of the store call them, never a thread of an async runtime. One object serves several
 /// threads, each with a connection of its own.
-pub trait Origin: Debug + Send + Sync + 'static {
+pub trait Origin: Send + Sync + 'static {
     /// Calls `take` with every row that changed after `known`, and returns the last commit. All rows are of one moment.
     /// The rows have no order. If `known` is [`Position::NONE`], these are all rows, without removed ones. Fails with
     /// [`Fault::Behind`], after some rows, if a copy lacks too many for one question.

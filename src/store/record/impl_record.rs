@@ -20,7 +20,7 @@
 /// impl Record for Domain {
 ///     const TABLE: Table = Table::Domains;
 ///     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_NAME, &OF_ORGANIZATION];
-///     const COUNTS: &'static [Count<Self>] = &[Count::per(|domain| Some(domain.key.0.encoded()))];
+///     const COUNTS: &'static [Count<Self>] = &[|domain| Some(domain.key.0.encoded())];
 ///     type Key = (OrganizationId, DomainId);
 ///     type Meta = (OrganizationId, DomainId);
 ///     type Fields = Fields;
@@ -52,8 +52,7 @@ macro_rules! impl_record {
         impl $crate::store::Record for $record {
             const TABLE: $crate::store::Table = $crate::store::Table::$table;
             $(const INDEXES: &'static [&'static dyn $crate::store::Indexed<Self>] = &$indexes;)?
-            $(const COUNTS: &'static [$crate::store::Count<Self>] =
-                &[$($crate::store::Count::per($count)),+];)?
+            $(const COUNTS: &'static [$crate::store::Count<Self>] = &[$($count),+];)?
             $(const SUMS: &'static [&'static $crate::store::Sum<Self>] = &$sums;)?
             $(const REUSES_KEYS: bool = $reuses_keys;)?
             type Key = $key;

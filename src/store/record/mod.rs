@@ -20,7 +20,7 @@ use crate::base::json::JsonText;
 use crate::store::values::key::Key;
 use crate::store::values::payload::{Payload, begin_payload, damaged, meta_bytes};
 use crate::store::values::raw::{Raw, read_number};
-use crate::store::values::schema::{Table, count_key};
+use crate::store::values::schema::Table;
 
 use byte_usage::Owner;
 
@@ -148,23 +148,8 @@ impl<R: Record, K: Key> Indexed<R> for Index<R, K> {
     }
 }
 
-/// A maintained count of the records of type `R` of each tenant.
-pub struct Count<R> {
-    of: fn(&R) -> Option<Vec<u8>>,
-}
-
-impl<R: Record> Count<R> {
-    /// Creates the count of records by the tenant that `of` returns. It omits records for which `of` returns
-    /// `None`.
-    pub const fn per(of: fn(&R) -> Option<Vec<u8>>) -> Self {
-        Self { of }
-    }
-
-    /// Returns the key of the count that includes `record`.
-    pub(super) fn key(&self, record: &R) -> Option<Vec<u8>> {
-        (self.of)(record).map(|tenant| count_key(R::TABLE, &tenant))
-    }
-}
+/// A maintained count of the records of type `R` of each tenant: returns the tenant of a record, or `None` if the count omits it.
+pub type Count<R> = fn(&R) -> Option<Vec<u8>>;
 
 /// A stored record whose JSON is not parsed yet.
 pub struct Row<'a, R: Record> {

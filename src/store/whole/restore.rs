@@ -14,7 +14,7 @@ use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::{Destination, ShownPath};
 use crate::store::format::migrate::{is_of_this_release, open_database};
-use crate::store::format::secrets::{SecretsOf, require_same_secret, stored_secret};
+use crate::store::format::secrets::{require_same_secret, stored_secret};
 use crate::store::format::stored_position::position_of;
 use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::reads::report::Progress;
@@ -38,7 +38,7 @@ pub struct Restored {
 /// A checked copy of a backup beside the data file, ready to replace it. Dropping this removes the copy.
 pub struct PreparedRestore {
     data: PathBuf,
-    copy: PathBuf,
+    pub(in crate::store) copy: PathBuf,
     lock: Option<FileLock>,
 }
 
@@ -85,11 +85,6 @@ impl PreparedRestore {
         require_valid(from, &mut database, registry, progress)?;
         close(database)?;
         Ok(prepared)
-    }
-
-    /// Returns the path of the copy.
-    pub(in crate::store) fn path(&self) -> &Path {
-        &self.copy
     }
 
     /// Replaces a data file that no process has open. The old file stays beside it; its name ends in
@@ -183,7 +178,7 @@ fn require_same(
         }
         Ok(workspace_of(&Snapshot::begin(database)?)?)
     })?;
-    require_same_secret(&found, secret, SecretsOf::Server)?;
+    require_same_secret(&found, secret, "server", "stop the server to restore it")?;
     if of == *cell {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use crate::store::record::{IndexForm, Record, Sum, Summand, Tx, entry_payload};
 use crate::store::values::key::Key;
 use crate::store::values::payload::damaged;
 use crate::store::values::raw::read_number;
-use crate::store::values::schema::Table;
+use crate::store::values::schema::{Table, count_key};
 
 use super::WriteTx;
 
@@ -45,7 +45,7 @@ impl Image {
             image.entries.push(IndexEntry { table, form, key: index.entry(record) });
         }
         for count in R::COUNTS {
-            image.counts.push(count.key(record));
+            image.counts.push(count(record).map(|tenant| count_key(R::TABLE, &tenant)));
         }
         for sum in R::SUMS {
             image.sums.push(sum.summand(tx, &image.payload)?);

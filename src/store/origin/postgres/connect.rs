@@ -1,6 +1,5 @@
 //! Connecting: to the first server that takes writes, with the settings that the store relies on.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -31,12 +30,6 @@ pub(super) struct Connector {
     has_warned: AtomicBool,
     /// The server that was connected last.
     primary: Mutex<Primary>,
-}
-
-impl fmt::Debug for Connector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.servers.iter().map(|server| &server.name)).finish()
-    }
 }
 
 impl Connector {

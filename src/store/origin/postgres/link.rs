@@ -1,7 +1,6 @@
 //! One connection, the runtime that drives it, and the columns of its results.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,12 +35,6 @@ pub(super) struct Link {
     is_warned: Arc<AtomicBool>,
     /// The server, if it says which it is.
     pub(super) primary: Primary,
-}
-
-impl fmt::Debug for Link {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Link")
-    }
 }
 
 impl Drop for Link {

@@ -14,6 +14,7 @@ mod sql;
 mod tests;
 mod write;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -35,7 +36,6 @@ use failure::no_workspace;
 use link::{ANSWER, LONG, Link, column, number, parameter};
 
 /// A PostgreSQL database as the origin.
-#[derive(Debug)]
 pub struct Postgres {
     connector: Connector,
     idle: Mutex<Vec<Link>>,
@@ -45,6 +45,12 @@ pub struct Postgres {
     node: String,
     /// The URL without its password.
     shown: String,
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Postgres({})", self.shown)
+    }
 }
 
 impl Postgres {

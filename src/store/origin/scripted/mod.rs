@@ -3,7 +3,6 @@
 mod calls;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
@@ -68,12 +67,6 @@ struct Ghost {
     name: uuid::Uuid,
     rows: Vec<OriginRow>,
     due: u64,
-}
-
-impl fmt::Debug for Scripted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Scripted")
-    }
 }
 
 impl Default for Scripted {
