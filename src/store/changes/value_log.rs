@@ -10,8 +10,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::base::error::{Error, Result};
-use crate::store::disk::engine::RETRY_AFTER;
+use crate::base::error::Result;
+use crate::store::disk::engine::unavailable;
 use crate::store::disk::file_names::unnamed_file;
 use crate::store::values::schema::Table;
 
@@ -160,14 +160,13 @@ impl ValueLog {
         let end = {
             let written = self.written();
             if let Some(cause) = &written.failed {
-                return Err(Error::unavailable(RETRY_AFTER, cause));
+                return Err(unavailable(cause));
             }
             written.committed
         };
         let mut changes = BufReader::new(Part { file: &self.file, at: from, end });
-        let unreadable = |cause: io::Error| Error::unavailable(RETRY_AFTER, cause);
-        while !changes.fill_buf().map_err(unreadable)?.is_empty() {
-            let (table, key, sealed) = read_value(&mut changes).map_err(unreadable)?;
+        while !changes.fill_buf().map_err(unavailable)?.is_empty() {
+            let (table, key, sealed) = read_value(&mut changes).map_err(unavailable)?;
             visit(table, &key, sealed.as_deref())?;
         }
         Ok(end)

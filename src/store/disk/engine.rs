@@ -1,6 +1,7 @@
 //! How the store uses redb: table definitions, transactions, reads, and the meaning of redb's errors and panics.
 
 use std::cell::Cell;
+use std::fmt::Display;
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
@@ -18,9 +19,14 @@ pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
 /// The `Retry-After` of the store's 503 responses, in seconds.
 pub const RETRY_AFTER: u32 = 1;
 
+/// Returns the error of work that may succeed a moment later.
+pub fn unavailable(cause: impl Display) -> Error {
+    Error::unavailable(RETRY_AFTER, cause)
+}
+
 /// Returns the error of reads and writes while the file is closed.
 pub fn closed() -> Error {
-    Error::unavailable(RETRY_AFTER, "the data file is closed")
+    unavailable("the data file is closed")
 }
 
 pub type Bytes = &'static [u8];
@@ -68,7 +74,7 @@ pub fn storage_error(error: impl Into<redb::Error>) -> Error {
         error @ (redb::Error::Io(_)
         | redb::Error::PreviousIo
         | redb::Error::DatabaseClosed
-        | redb::Error::LockPoisoned(_)) => Error::unavailable(RETRY_AFTER, error),
+        | redb::Error::LockPoisoned(_)) => unavailable(error),
         error => Error::internal(error),
     }
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::error::{Error, Result};
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::changes::file_copy::{fill, open_unnamed, require_length};
-use crate::store::disk::engine::{RETRY_AFTER, begin_unsynced};
+use crate::store::disk::engine::{begin_unsynced, unavailable};
 use crate::store::disk::file::{self, folder_of};
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
@@ -259,7 +259,7 @@ impl<'e> ExportWriter<'e> {
         self.hasher.update(&ExportLine::read(&self.line)?.canonical()?);
         let written = self.out.write_all(&self.line);
         self.line.clear();
-        written.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))
+        written.map_err(unavailable)
     }
 
     fn end(self) -> Result<Export, OpenError> {

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::base::error::{Error, Result};
 use crate::fair::low_priority::{Priority, run_low_priority};
-use crate::store::disk::engine::{DEFAULT_CACHE, RETRY_AFTER, close};
+use crate::store::disk::engine::{DEFAULT_CACHE, close, unavailable};
 use crate::store::disk::file::{self, folder_of};
 use crate::store::disk::open_error::OpenError;
 use crate::store::origin::Fault;
@@ -47,22 +47,19 @@ impl Store {
         let folder = TempDir::new_in(folder_of(self.path())).map_err(Error::internal)?;
         let path = folder.path().join("second.redb");
         let known = keep(&self.fs, source, &path).map_err(|error| match error {
-            OpenError::Unreachable { .. } => Error::unavailable(RETRY_AFTER, error),
+            OpenError::Unreachable { .. } => unavailable(error),
             error => unusable(error.to_string()),
         })?;
         let second = file::open(&self.fs, &path, DEFAULT_CACHE).map_err(Error::internal)?;
         // While the turn lasts, no node commits. So both copies get the same state.
         let (head, turn) = take_turn(&second, source, known).map_err(|fault| match fault {
             Fault::Copy(error) => unusable(error.to_string()),
-            fault => Error::unavailable(RETRY_AFTER, fault),
+            fault => unavailable(fault),
         })?;
         let own = source.state.wait_until_fresh()?;
         drop(turn);
         if own.position != head {
-            return Err(Error::unavailable(
-                RETRY_AFTER,
-                "the database ended the comparison; try again",
-            ));
+            return Err(unavailable("the database ended the comparison; try again"));
         }
         compare_rows(&own, &Snapshot::begin(&second)?, report)?;
         close(second)

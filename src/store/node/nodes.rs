@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::base::error::{Error, Result};
 use crate::base::time::{Clock, Timestamp};
-use crate::store::disk::engine::RETRY_AFTER;
+use crate::store::disk::engine::unavailable;
 use crate::store::disk::open_error::OpenError;
 use crate::store::origin::copy_source::CopySource;
 use crate::store::origin::trouble::Trouble;
@@ -67,7 +67,7 @@ impl Store {
         let found = match ask(Arc::clone(source)).await? {
             Ok(nodes) => nodes,
             Err(fault) => {
-                let own = own.ok_or_else(|| Error::unavailable(RETRY_AFTER, &fault))?;
+                let own = own.ok_or_else(|| unavailable(&fault))?;
                 let problem = problem.or_else(|| Some(fault.to_string()));
                 return Ok(Some(vec![self.own_status(own, problem)]));
             }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::base::error::{Error, Result};
-use crate::store::disk::engine::RETRY_AFTER;
+use crate::store::disk::engine::{RETRY_AFTER, unavailable};
 use crate::store::values::position::Position;
 
 use super::copy_source::CopySource;
@@ -91,9 +91,5 @@ fn answer_of<T>(ask: impl Fn() -> Result<T, Fault>, until: Instant) -> Result<T,
 }
 
 fn refusal(is_unsure: bool, cause: &dyn std::fmt::Display) -> Error {
-    if is_unsure {
-        Error::outcome_unknown(RETRY_AFTER, cause)
-    } else {
-        Error::unavailable(RETRY_AFTER, cause)
-    }
+    if is_unsure { Error::outcome_unknown(RETRY_AFTER, cause) } else { unavailable(cause) }
 }

@@ -8,7 +8,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use crate::base::error::{Error, Result};
-use crate::store::disk::engine::{RETRY_AFTER, closed};
+use crate::store::disk::engine::{closed, unavailable};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::position::Position;
 
@@ -162,7 +162,7 @@ impl OriginState {
 
 /// The error of a request that needs an origin that is away.
 pub fn away() -> Error {
-    Error::unavailable(RETRY_AFTER, "the database cannot be reached")
+    unavailable("the database cannot be reached")
 }
 
 /// A call that the origin answered.

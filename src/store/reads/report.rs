@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::error::{Error, Result};
-use crate::store::disk::engine::RETRY_AFTER;
+use crate::base::error::Result;
+use crate::store::disk::engine::unavailable;
 use crate::store::values::schema::Table;
 
 use super::snapshot::Snapshot;
@@ -119,7 +119,7 @@ impl CheckReport {
         }
         let why = self.problems.last().map_or("", String::as_str);
         let text = format!("the file could not be read to its end: {why}");
-        Err(Error::unavailable(RETRY_AFTER, text))
+        Err(unavailable(text))
     }
 
     /// Adds a problem of `table`.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::base::error::{Error, Result};
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::changes::file_copy::{PAGE_CACHE, fill, open_unnamed, require_length};
-use crate::store::disk::engine::{RETRY_AFTER, begin, close};
+use crate::store::disk::engine::{begin, close, unavailable};
 use crate::store::disk::file::{self, FileLock, Owner, folder_of};
 use crate::store::disk::file_names::unnamed_file;
 use crate::store::disk::file_system::{FileReader, FsHandle};
@@ -171,15 +171,14 @@ impl Store {
         let folder = folder_of(self.path()).to_owned();
         let copy = move || {
             let _under_way = walk_begun;
-            let unwritable = |cause: io::Error| Error::unavailable(RETRY_AFTER, cause);
             let mut steps = progress.begin("copying", walk.of);
-            let mut file = unnamed_file(&folder).map_err(unwritable)?;
-            let database = open_unnamed(file.try_clone().map_err(unwritable)?)?;
+            let mut file = unnamed_file(&folder).map_err(unavailable)?;
+            let database = open_unnamed(file.try_clone().map_err(unavailable)?)?;
             let filling = begin(&database)?;
             let values = fill(filling, |visit| walk.each(&tables, &mut steps, visit))?;
             require_length(&database, values)?;
             close(database)?;
-            file.rewind().map_err(unwritable)?;
+            file.rewind().map_err(unavailable)?;
             Ok(file)
         };
         run_low_priority(Priority::Upkeep, copy).await?

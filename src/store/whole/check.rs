@@ -16,7 +16,7 @@ use crate::base::error::{Error, Result};
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::changes::file_copy::{fill, open_unnamed};
 use crate::store::changes::value_log::Visitor;
-use crate::store::disk::engine::{DEFAULT_CACHE, RETRY_AFTER, begin_unsynced, catch_panic};
+use crate::store::disk::engine::{DEFAULT_CACHE, begin_unsynced, catch_panic, unavailable};
 use crate::store::disk::file::builder;
 use crate::store::disk::file_names::{folder_of, unnamed_file};
 use crate::store::disk::file_system::{FileReader, FsHandle};
@@ -102,7 +102,7 @@ impl Store {
             let mut report = CheckReport::default();
             let mut steps = progress.begin("copying", walk.of);
             let file = unnamed_file(&folder);
-            let file = file.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))?;
+            let file = file.map_err(unavailable)?;
             let database = open_unnamed(file)?;
             let copying = begin_unsynced(&database)?;
             let state = fill(copying, |visit| copy_values(walk, &mut steps, &mut report, visit))?;

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::base::error::{Error, Result};
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::changes::file_copy::{NotSwapped, PAGE_CACHE, fill, fill_copy, swap};
-use crate::store::disk::engine::{RETRY_AFTER, begin, catch_panic, close, storage_error};
+use crate::store::disk::engine::{begin, catch_panic, close, storage_error, unavailable};
 use crate::store::disk::file;
 use crate::store::disk::file_names::adopt;
 use crate::store::disk::file_system::FsHandle;
@@ -76,7 +76,7 @@ impl Store {
         let alone = timeout(WALKS_TIMEOUT, Arc::clone(&self.walk_lock).write_owned()).await;
         let Ok(alone) = alone else { return Err(under_way()) };
         if !self.has_room_for_copy(reserve.max(MIN_ROOM)).await? {
-            return Err(Error::unavailable(RETRY_AFTER, "the disk has no room for a copy"));
+            return Err(unavailable("the disk has no room for a copy"));
         }
         self.replace_by_copy(alone, &Progress::silent()).await
     }
@@ -127,10 +127,7 @@ fn compact(database: &mut Database) -> Result<()> {
                 std::thread::sleep(POLL_INTERVAL);
             }
             Err(CompactionError::TransactionInProgress) => {
-                return Err(Error::unavailable(
-                    RETRY_AFTER,
-                    "requests are still reading the data file",
-                ));
+                return Err(unavailable("requests are still reading the data file"));
             }
             Err(error) => return Err(storage_error(error)),
         }
@@ -180,7 +177,7 @@ impl Store {
             Ok::<_, OpenError>((draft, walk, data))
         };
         let copied = run_low_priority(Priority::Upkeep, copying).await?;
-        let (draft, mut walk, data) = copied.map_err(unavailable)?;
+        let (draft, mut walk, data) = copied.map_err(not_copied)?;
         let (reply, answer) = oneshot::channel();
         let fs = self.fs.clone();
         self.queue.send_always(Task::Replace(Box::new(move |current, cache| {
@@ -197,12 +194,12 @@ impl Store {
             match swap(&fs, &draft.path, &data) {
                 Ok(()) => Replacement::Replaced(copy, tell(draft, reply, Ok(()))),
                 Err(NotSwapped::Kept(cause)) => {
-                    Replacement::Kept(tell(draft, reply, Err(unavailable(cause))))
+                    Replacement::Kept(tell(draft, reply, Err(not_copied(cause))))
                 }
                 Err(NotSwapped::Unknown(cause)) => {
                     // Neither file may accept writes until one of them surely has the name.
                     fs.note_failed_sync();
-                    Replacement::Unknown(unavailable(cause))
+                    Replacement::Unknown(not_copied(cause))
                 }
             }
         })));
@@ -223,10 +220,10 @@ fn tell(
     })
 }
 
-fn unavailable(cause: OpenError) -> Error {
+fn not_copied(cause: OpenError) -> Error {
     match cause {
         OpenError::Refused(error) => error,
-        cause => Error::unavailable(RETRY_AFTER, cause),
+        cause => unavailable(cause),
     }
 }
 
@@ -248,7 +245,7 @@ fn copy(
             }
         }
         let text = "the data file changes faster than it is copied";
-        Err(Error::unavailable(RETRY_AFTER, text).into())
+        Err(unavailable(text).into())
     })
 }
 
@@ -262,7 +259,7 @@ fn complete(
 ) -> Result<Database> {
     // Since the copy began, the file may have been restored.
     walk.state()?;
-    let copy = file::open(fs, draft, cache).map_err(unavailable)?;
+    let copy = file::open(fs, draft, cache).map_err(not_copied)?;
     fill(begin(&copy)?, |visit| walk.catch_up(Table::ALL, visit))?;
     carry_position(current, &copy)?;
     let lengths = |database| {

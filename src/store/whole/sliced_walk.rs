@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::store::changes::value_log::{ValueLog, Visitor};
-use crate::store::disk::engine::{RETRY_AFTER, catch_panic};
+use crate::store::disk::engine::{catch_panic, unavailable};
 use crate::store::disk::file::folder_of;
 use crate::store::reads::report::Steps;
 use crate::store::reads::snapshot::Snapshot;
@@ -97,7 +97,7 @@ impl Store {
         limit: SliceLimit,
     ) -> Result<SlicedWalk> {
         let log = ValueLog::new(folder_of(self.path()));
-        let log = Arc::new(log.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))?);
+        let log = Arc::new(log.map_err(unavailable)?);
         let (shared, begun) = (Arc::clone(&self.shared), Arc::clone(&log));
         let begin = move || {
             shared.value_logs.begin(&begun);
@@ -181,9 +181,9 @@ impl SlicedWalk {
     }
 
     fn require_same_opening(&self, state: Option<Arc<Snapshot>>) -> Result<Arc<Snapshot>> {
-        state.filter(|state| state.generation() == self.generation).ok_or_else(|| {
-            Error::unavailable(RETRY_AFTER, "the data file was closed while it was copied")
-        })
+        state
+            .filter(|state| state.generation() == self.generation)
+            .ok_or_else(|| unavailable("the data file was closed while it was copied"))
     }
 
     /// Calls `visit` with what commits have changed since the begin or the last call, in the order of the changes. Returns

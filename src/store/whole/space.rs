@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::fair::low_priority::{Priority, run_low_priority};
-use crate::store::disk::engine::RETRY_AFTER;
+use crate::store::disk::engine::unavailable;
 use crate::store::disk::file::folder_of;
 use crate::store::disk::file_system::{FreeBytes, FsHandle};
 use crate::store::values::schema::Table;
@@ -112,7 +112,7 @@ impl Store {
         match FreeSpace::of(self).get() {
             Some(room) if room.free < reserve.saturating_add(size) => {
                 let text = "a copy of the data file would leave less than --disk-reserve free";
-                Err(Error::unavailable(RETRY_AFTER, text))
+                Err(unavailable(text))
             }
             _ => Ok(()),
         }
@@ -129,6 +129,6 @@ impl Store {
     pub(in crate::store) fn size(&self) -> Result<u64> {
         let file = self.fs.file_system().open(self.path());
         let size = file.and_then(|file| file.size());
-        size.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))
+        size.map_err(unavailable)
     }
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
-use crate::base::error::{Error, Result};
-use crate::store::disk::engine::RETRY_AFTER;
+use crate::base::error::Result;
+use crate::store::disk::engine::unavailable;
 use crate::store::origin::Fault;
 use crate::store::origin::copy_source::CopySource;
 use crate::store::origin::state::{OriginCall, Reader, away};
@@ -148,7 +148,7 @@ impl FreshnessThread {
 
     /// Returns a state that is not older than this call, for this many readers.
     fn ask(&self, readers: usize) -> Result<Arc<Snapshot>, Fault> {
-        let closed = || Error::unavailable(RETRY_AFTER, "the copy of the database is closed");
+        let closed = || unavailable("the copy of the database is closed");
         let current = || self.shared.snapshot.load_full().ok_or_else(closed);
         let known = current()?;
         let (head, lacked) = match self.since(known.position, readers) {

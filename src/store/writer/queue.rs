@@ -22,7 +22,7 @@ use tokio::time::sleep;
 
 use crate::base::error::{Error, Result};
 use crate::fair::fair_queue::{Backlogs, Consumer, FairQueueLimits, QueueFull, RecentConsumers};
-use crate::store::disk::engine::{RETRY_AFTER, closed};
+use crate::store::disk::engine::{RETRY_AFTER, closed, unavailable};
 
 use super::task::{NextWrite, QueuedWrite, Task};
 
@@ -274,7 +274,7 @@ impl State {
     fn require_room(&self) -> Result<()> {
         self.require_open()?;
         if self.channel.len() >= MAX_QUEUED {
-            return Err(Error::unavailable(RETRY_AFTER, "the write queue is full"));
+            return Err(unavailable("the write queue is full"));
         }
         Ok(())
     }

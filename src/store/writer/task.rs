@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::base::error::{Error, Result};
 use crate::fair::fair_queue::Consumer;
-use crate::store::disk::engine::{RETRY_AFTER, begin, close, storage_error};
+use crate::store::disk::engine::{begin, close, storage_error, unavailable};
 use crate::store::origin::Fault;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::position::{OriginRow, Position};
@@ -215,6 +215,5 @@ where
 
 /// Returns what was sent on a reply channel; 503 if the writer dropped the channel.
 pub fn flatten_reply<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {
-    answer
-        .map_err(|_| Error::unavailable(RETRY_AFTER, "the data file was closed during the request"))
+    answer.map_err(|_| unavailable("the data file was closed during the request"))
 }

@@ -24,7 +24,7 @@ use crate::fair::fair_queue::Consumer;
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::disk::engine::{
-    RETRY_AFTER, begin, close, closed, require_usable, storage_error,
+    begin, close, closed, require_usable, storage_error, unavailable,
 };
 use crate::store::disk::file::FileLock;
 use crate::store::disk::file_system::FsHandle;
@@ -124,7 +124,7 @@ impl Writer {
                 && self.shared.place.is_displaced(&self.fs, &self.path);
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Write(refused) if is_displaced => {
-                    refused.write.answer(Err(Error::unavailable(RETRY_AFTER, DISPLACED)));
+                    refused.write.answer(Err(unavailable(DISPLACED)));
                     Ok(())
                 }
                 // Without an answer, the probe fails.
@@ -167,7 +167,7 @@ impl Writer {
             Err(cause) => {
                 // Before the results are sent: a caller that got its error finds the store closed.
                 self.shared.close();
-                Err(Error::unavailable(RETRY_AFTER, cause))
+                Err(unavailable(cause))
             }
         };
         self.expected = ran.len() + self.queue.due();

@@ -12,7 +12,7 @@ use redb::{Database, WriteTransaction};
 use uuid::Uuid;
 
 use crate::base::error::{Error, Result};
-use crate::store::disk::engine::{RETRY_AFTER, begin, begin_unsynced, storage_error};
+use crate::store::disk::engine::{begin, begin_unsynced, storage_error, unavailable};
 use crate::store::format::stored_position::put_position;
 use crate::store::origin::commits::{confirm, send};
 use crate::store::origin::copy_source::{CopySource, take_row};
@@ -112,10 +112,7 @@ impl Writer {
                     if Instant::now() < until {
                         continue;
                     }
-                    Error::unavailable(
-                        RETRY_AFTER,
-                        "commits of other nodes came first again and again",
-                    )
+                    unavailable("commits of other nodes came first again and again")
                 }
                 Attempt::Refused(error) => error,
             };
@@ -282,9 +279,9 @@ impl Writer {
         let unshown = self.origin.as_mut().and_then(|origin| origin.unshown.take());
         let Some(UnshownWrites { seq, writes }) = unshown else { return };
         let caught_up = self.shared.snapshot.load_full();
-        let answer = caught_up.filter(|state| state.position.seq >= seq).ok_or_else(|| {
-            Error::unavailable(RETRY_AFTER, "the change was made, but the copy could not show it")
-        });
+        let answer = caught_up
+            .filter(|state| state.position.seq >= seq)
+            .ok_or_else(|| unavailable("the change was made, but the copy could not show it"));
         for write in writes {
             write.answer(answer.clone());
         }
@@ -337,10 +334,10 @@ impl Writer {
         // To try it would keep the writer waiting, and leave a session of the database that waits for the standby.
         let mut troubles = origin.source.state.troubles.list().into_iter();
         if let Some((_, cause)) = troubles.find(|(lasting, _)| *lasting == Trouble::Writes) {
-            return Attempt::Refused(Error::unavailable(RETRY_AFTER, cause));
+            return Attempt::Refused(unavailable(cause));
         }
         if let Err(fault) = confirm(&*source.origin, origin.position, until) {
-            return Attempt::Refused(Error::unavailable(RETRY_AFTER, fault));
+            return Attempt::Refused(unavailable(fault));
         }
         origin.kept = origin.position;
         Attempt::Done
@@ -359,7 +356,7 @@ impl Writer {
 fn refuse(fault: Fault) -> Result<Attempt> {
     match require_intact(fault)? {
         Fault::Copy(error) => Ok(Attempt::Refused(error)),
-        fault => Ok(Attempt::Refused(Error::unavailable(RETRY_AFTER, fault))),
+        fault => Ok(Attempt::Refused(unavailable(fault))),
     }
 }
 
@@ -367,9 +364,7 @@ fn refuse(fault: Fault) -> Result<Attempt> {
 fn require_intact(fault: Fault) -> Result<Fault> {
     match fault {
         Fault::Copy(error) if error.status() == 503 => Err(error),
-        fault @ (Fault::Forked | Fault::TooOld | Fault::Outdated(_)) => {
-            Err(Error::unavailable(RETRY_AFTER, fault))
-        }
+        fault @ (Fault::Forked | Fault::TooOld | Fault::Outdated(_)) => Err(unavailable(fault)),
         fault => Ok(fault),
     }
 }
