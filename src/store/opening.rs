@@ -7,13 +7,12 @@ use std::sync::Arc;
 use redb::Database;
 
 use crate::base::secret::{SeededRng, SigningSecret};
-use crate::store::disk::engine::{begin, storage_error};
 use crate::store::disk::file::{self, FileLock, Owner, folder_of, follow_link};
 use crate::store::disk::file_system::{FileSystem, FsFile, FsHandle, OsFileSystem};
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::overlay::Overlay;
 use crate::store::format::migrate::open_database;
-use crate::store::write::WriteTx;
+use crate::store::write::{WriteTx, write_alone};
 use crate::store::writer::Store;
 
 impl Store {
@@ -63,15 +62,12 @@ pub fn fill_new<T>(
     rng: &mut SeededRng,
     fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
-    let transaction = begin(database)?;
-    let mut tx = WriteTx::new(&transaction);
-    tx.begin_file()?;
-    let secret = SigningSecret::new(rng);
-    tx.put_secret(&secret);
-    let filled = fill(&mut tx, &secret)?;
-    tx.finish()?;
-    transaction.commit().map_err(storage_error)?;
-    Ok(filled)
+    write_alone(database, |tx| {
+        tx.begin_file()?;
+        let secret = SigningSecret::new(rng);
+        tx.put_secret(&secret);
+        fill(tx, &secret)
+    })
 }
 
 impl Store {

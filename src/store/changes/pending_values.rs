@@ -10,7 +10,7 @@ use redb::{AccessGuard, ReadableTable, StorageError};
 
 use crate::base::error::Result;
 use crate::store::disk::engine::{Bytes, range_of, storage_error};
-use crate::store::packed::{self, Entry};
+use crate::store::packed::{self, Entry, in_order};
 use crate::store::values::payload::{payload_of, unseal};
 use crate::store::values::raw::{KeySpan, Order, Visit};
 use crate::store::values::schema::{PerTable, Table};
@@ -103,17 +103,6 @@ pub fn walk_merged(
         }
     };
     walked.map(drop)
-}
-
-/// Returns the entries in this order.
-fn in_order<'e, E: 'e>(
-    entries: impl DoubleEndedIterator<Item = E> + 'e,
-    order: Order,
-) -> Box<dyn Iterator<Item = E> + 'e> {
-    match order {
-        Order::Ascending => Box::new(entries),
-        Order::Descending => Box::new(entries.rev()),
-    }
 }
 
 /// An entry of the table to which the changes will be applied.

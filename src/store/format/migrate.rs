@@ -6,7 +6,6 @@ use std::path::Path;
 use redb::Database;
 
 use crate::base::error::{Error, Result};
-use crate::store::disk::engine::{begin, storage_error};
 use crate::store::disk::file;
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
@@ -14,7 +13,7 @@ use crate::store::reads::snapshot::Snapshot;
 use crate::store::record::Tx;
 use crate::store::values::key::Key;
 use crate::store::values::schema::{self, Table};
-use crate::store::write::WriteTx;
+use crate::store::write::{WriteTx, write_alone};
 
 use super::stored_position::position_of;
 
@@ -119,15 +118,14 @@ pub fn names_all_tables(snapshot: &Snapshot) -> Result<bool> {
 /// Creates the tables that this release added, and migrates the file from format `found` to format `to`, in one transaction.
 pub fn migrate(database: &Database, found: u64, steps: &[Step], to: u64) -> Result<(), OpenError> {
     let done = usize::try_from(found.saturating_sub(1)).unwrap_or(usize::MAX);
-    let transaction = begin(database)?;
-    let mut tx = WriteTx::new(&transaction);
-    tx.create_tables()?;
-    for step in steps.iter().skip(done) {
-        step(&mut tx)?;
-    }
-    tx.put_raw(Table::Meta, schema::FORMAT_KEY, &to.encoded());
-    tx.finish()?;
-    transaction.commit().map_err(storage_error)?;
+    write_alone(database, |tx| {
+        tx.create_tables()?;
+        for step in steps.iter().skip(done) {
+            step(tx)?;
+        }
+        tx.put_raw(Table::Meta, schema::FORMAT_KEY, &to.encoded());
+        Ok::<_, Error>(())
+    })?;
     if found == to {
         tracing::info!("created the tables of this release in the data file");
     } else {

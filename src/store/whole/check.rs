@@ -101,9 +101,7 @@ impl Store {
         let check = move || {
             let mut report = CheckReport::default();
             let mut steps = progress.begin("copying", walk.of);
-            let file = unnamed_file(&folder);
-            let file = file.map_err(unavailable)?;
-            let database = open_unnamed(file)?;
+            let database = open_unnamed(unnamed_file(&folder).map_err(unavailable)?)?;
             let copying = begin_unsynced(&database)?;
             let state = fill(copying, |visit| copy_values(walk, &mut steps, &mut report, visit))?;
             let copy = Snapshot::begin(&database)?;

@@ -1,7 +1,10 @@
 //! One write within a batch: keeping it, undoing it, ending the batch after it, and what it adds.
 
-use crate::base::error::Result;
+use redb::Database;
+
+use crate::base::error::{Error, Result};
 use crate::store::changes::write_changes::{PriorValue, WriteChanges};
+use crate::store::disk::engine::{begin, storage_error};
 use crate::store::record::Record;
 use crate::store::record::byte_usage::{Growth, Owner};
 use crate::store::values::raw::{number_in, read_number};
@@ -13,6 +16,19 @@ use super::WriteTx;
 pub(super) const MAX_PENDING: usize = 16 * 1024 * 1024;
 /// A write is large if it changes more records than this.
 const LARGE_WRITE: usize = 100;
+
+/// Runs `rule` in a transaction of its own, and commits it. Returns what `rule` returns.
+pub fn write_alone<T, E: From<Error>>(
+    database: &Database,
+    rule: impl FnOnce(&mut WriteTx<'_>) -> Result<T, E>,
+) -> Result<T, E> {
+    let transaction = begin(database)?;
+    let mut tx = WriteTx::new(&transaction);
+    let written = rule(&mut tx)?;
+    tx.finish()?;
+    transaction.commit().map_err(storage_error)?;
+    Ok(written)
+}
 
 impl WriteTx<'_> {
     /// Ends the batch after this write, if the write is kept. The commit then leaves exactly the state after

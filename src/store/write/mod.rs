@@ -8,6 +8,7 @@ mod image;
 mod reads;
 
 pub(super) use apply::FinishedBatch;
+pub(super) use batch::write_alone;
 
 use std::cell::OnceCell;
 

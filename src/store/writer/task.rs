@@ -8,11 +8,11 @@ use tokio::sync::oneshot;
 
 use crate::base::error::{Error, Result};
 use crate::fair::fair_queue::Consumer;
-use crate::store::disk::engine::{begin, close, storage_error, unavailable};
+use crate::store::disk::engine::{close, unavailable};
 use crate::store::origin::Fault;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::position::{OriginRow, Position};
-use crate::store::write::WriteTx;
+use crate::store::write::{WriteTx, write_alone};
 
 use super::Store;
 
@@ -142,11 +142,7 @@ impl Store {
             return self.write(rule).await;
         }
         self.with_exclusive_file(move |database| {
-            let transaction = begin(&database)?;
-            let mut tx = WriteTx::new(&transaction);
-            let answer = rule(&mut tx)?;
-            tx.finish()?;
-            transaction.commit().map_err(storage_error)?;
+            let answer = write_alone(&database, rule)?;
             then(&answer)?;
             Ok(answer)
         })

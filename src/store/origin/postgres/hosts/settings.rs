@@ -74,23 +74,22 @@ impl<'u> Settings<'u> {
                 parsed.host(host);
             }
         }
+        let unless = |is_given: bool, name: &str| self.variable(name).filter(|_| !is_given);
         let has_user = parsed.get_user().is_some_and(|user| !user.is_empty());
-        if let Some(user) = self.variable("PGUSER").filter(|_| !has_user) {
+        if let Some(user) = unless(has_user, "PGUSER") {
             parsed.user(user);
         }
-        if let Some(name) = self.variable("PGDATABASE").filter(|_| parsed.get_dbname().is_none()) {
+        if let Some(name) = unless(parsed.get_dbname().is_some(), "PGDATABASE") {
             parsed.dbname(name);
         }
-        let password = self.variable("PGPASSWORD");
-        if let Some(password) = password.filter(|_| parsed.get_password().is_none()) {
+        if let Some(password) = unless(parsed.get_password().is_some(), "PGPASSWORD") {
             parsed.password(password);
         }
-        if let Some(options) = self.variable("PGOPTIONS").filter(|_| parsed.get_options().is_none())
-        {
+        if let Some(options) = unless(parsed.get_options().is_some(), "PGOPTIONS") {
             parsed.options(options);
         }
-        let limit = self.variable("PGCONNECT_TIMEOUT");
-        if let Some(limit) = limit.filter(|_| parsed.get_connect_timeout().is_none()) {
+        let has_limit = parsed.get_connect_timeout().is_some();
+        if let Some(limit) = unless(has_limit, "PGCONNECT_TIMEOUT") {
             let seconds = number("PGCONNECT_TIMEOUT", &limit)?;
             if seconds > 0 {
                 parsed.connect_timeout(Duration::from_secs(seconds.into()));
