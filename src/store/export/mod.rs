@@ -229,13 +229,12 @@ impl<'e> ExportWriter<'e> {
         let line = &mut self.line;
         let has_line = match (table, self.options.registry.find(table)) {
             (Table::Sequences, _) => {
-                let of = String::read(&mut &*key);
-                let of = of.and_then(|of| Table::ALL.iter().find(|table| table.name() == of));
+                let of = String::read(&mut &*key).and_then(|of| Table::with_name(&of));
                 let last = u64::read(&mut payload.as_ref());
                 let (of, last) = of
                     .zip(last)
                     .ok_or_else(|| damaged(table, &"not a sequence of a known table"))?;
-                json_lines::write_meta(table, &Sequence::of(*of, last), line)?;
+                json_lines::write_meta(table, &Sequence::of(of, last), line)?;
                 true
             }
             (_, Some(record_type)) => record_type.write_line(secrets, &payload, line)?,

@@ -88,8 +88,8 @@ fn has_all_tables(database: &Database, path: &Path) -> Result<bool, OpenError> {
         }
         has_all = false;
     }
-    let is_known = |name: &&str| Table::ALL.iter().any(|table| table.name() == *name);
-    match noted.iter().flat_map(|names| names.lines()).find(|name| !is_known(name)) {
+    let mut names = noted.iter().flat_map(|names| names.lines());
+    match names.find(|name| Table::with_name(name).is_none()) {
         Some(table) => {
             Err(OpenError::NewerTable { path: path.to_owned(), table: table.to_owned() })
         }

@@ -140,9 +140,8 @@ pub fn take_row(tx: &mut WriteTx<'_>, row: OriginRow) -> Result<(), Fault> {
 /// Whether this release knows all tables that the row names.
 fn names_known_tables(row: &OriginRow) -> Result<bool> {
     let Some(sealed) = &row.sealed else { return Ok(true) };
-    let names = unseal(row.table, &row.key, sealed)?;
-    let is_known = |name: &[u8]| Table::ALL.iter().any(|table| table.name().as_bytes() == name);
-    Ok(names.split(|byte| *byte == b'\n').all(is_known))
+    let names = String::from_utf8_lossy(unseal(row.table, &row.key, sealed)?);
+    Ok(names.split('\n').all(|name| Table::with_name(name).is_some()))
 }
 
 /// Takes the rows that `ask` hands over, in one transaction, which `end` completes. Returns what `ask` returned.

@@ -54,6 +54,11 @@ macro_rules! tables {
                 }
             }
 
+            /// Returns the table with this [`name`](Self::name).
+            pub(in crate::store) fn with_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().find(|table| table.name() == name).copied()
+            }
+
             /// The table's name outside the file: without the version.
             pub fn plain_name(self) -> &'static str {
                 self.name().split('/').next().unwrap_or_default()

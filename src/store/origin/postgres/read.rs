@@ -1,8 +1,6 @@
 //! Reading what changed.
 
-use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -20,10 +18,6 @@ use super::sql;
 
 /// How many rows are handed over at a time.
 const CHUNK: usize = 256;
-
-/// The tables by the names that the database has for them.
-static TABLES: LazyLock<HashMap<&'static str, Table>> =
-    LazyLock::new(|| Table::ALL.iter().map(|table| (table.name(), *table)).collect());
 
 /// Calls `take` with what changed after `known`, and returns the head.
 ///
@@ -172,8 +166,8 @@ fn head_of(found: &SqlRow, known: Position) -> Result<Position, Fault> {
 fn changed(found: &SqlRow, at: usize, format: u64) -> Result<Option<OriginRow>, Fault> {
     let Some(name) = column::<Option<&str>>(found, at)? else { return Ok(None) };
     let sealed = column::<Option<Vec<u8>>>(found, at + 2)?;
-    match TABLES.get(name) {
-        Some(table) => Ok(Some(OriginRow { table: *table, key: column(found, at + 1)?, sealed })),
+    match Table::with_name(name) {
+        Some(table) => Ok(Some(OriginRow { table, key: column(found, at + 1)?, sealed })),
         // A table that this release does not have lacks the row, too.
         None if sealed.is_none() => Ok(None),
         None => Err(Fault::Newer { found: format }),
