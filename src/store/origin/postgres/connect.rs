@@ -35,9 +35,8 @@ pub(super) struct Connector {
 impl Connector {
     /// Reads the URL. Does not connect.
     pub(super) fn new(url: &DatabaseUrl, ca: Option<&Path>, node: &str) -> Result<Self, Fault> {
-        let servers = servers(url, ca, node)?;
         Ok(Self {
-            servers,
+            servers: servers(url, ca, node)?,
             last: AtomicUsize::new(0),
             has_warned: AtomicBool::new(false),
             primary: Mutex::default(),
@@ -77,10 +76,9 @@ impl Connector {
     /// [`Fault::Away`] if it may help to try again, and [`Fault::Refused`] if no server is reachable otherwise.
     pub(super) fn connect(&self) -> Result<Link, Fault> {
         let last = self.last.load(Ordering::Relaxed);
-        let order = (0..self.servers.len()).map(|step| (last + step) % self.servers.len());
+        let from_last = self.servers.iter().enumerate().cycle().skip(last);
         let (mut reasons, mut is_away) = (Vec::new(), false);
-        for at in order {
-            let Some(server) = self.servers.get(at) else { continue };
+        for (at, server) in from_last.take(self.servers.len()) {
             match self.connect_to(server) {
                 Ok(link) => {
                     self.last.store(at, Ordering::Relaxed);

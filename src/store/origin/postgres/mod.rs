@@ -137,7 +137,11 @@ impl Origin for Postgres {
     }
 
     fn committed(&self, name: Uuid) -> Result<Option<u64>, Fault> {
-        self.with_link(|link| read::committed(link, name))
+        self.with_link(|link| {
+            let statement = link.prepared(sql::COMMITTED)?;
+            let row = link.ask(ANSWER, &statement, &[&name])?;
+            row.map(|row| number(&row, 0)).transpose()
+        })
     }
 
     fn confirm(&self, known: Position) -> Result<(), Fault> {
@@ -164,7 +168,10 @@ impl Origin for Postgres {
     }
 
     fn value(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
-        self.with_link(|link| read::value(link, table, key))
+        self.with_link(|link| {
+            let found = link.ask(ANSWER, sql::VALUE, &[&table.name(), &key])?;
+            found.map_or(Ok(None), |row| column(&row, 0))
+        })
     }
 
     fn heartbeat(

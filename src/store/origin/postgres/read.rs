@@ -174,19 +174,6 @@ fn changed(found: &SqlRow, at: usize, format: u64) -> Result<Option<OriginRow>, 
     }
 }
 
-/// Returns the sealed value of a row.
-pub(super) fn value(link: &Link, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
-    let found = link.ask(ANSWER, sql::VALUE, &[&table.name(), &key])?;
-    found.map_or(Ok(None), |row| column(&row, 0))
-}
-
-/// Returns the number of the commit with this name.
-pub(super) fn committed(link: &mut Link, name: Uuid) -> Result<Option<u64>, Fault> {
-    let statement = link.prepared(sql::COMMITTED)?;
-    let row = link.ask(ANSWER, &statement, &[&name])?;
-    row.map(|row| number(&row, 0)).transpose()
-}
-
 /// Returns the head, or `None` if the database has no workspace.
 pub(super) fn head(link: &mut Link) -> Result<Option<Head>, Fault> {
     let row = match link.wait(ANSWER, link.client().query_opt(sql::HEAD, &[])) {
