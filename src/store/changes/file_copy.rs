@@ -8,7 +8,7 @@ use redb::backends::FileBackend;
 use redb::{Database, WriteTransaction};
 
 use crate::base::error::{Error, Result};
-use crate::store::disk::engine::{begin, catch_panic, definition, storage_error};
+use crate::store::disk::engine::{begin, catch_panic, definition, set_value, storage_error};
 use crate::store::disk::file::{self, builder};
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
@@ -35,11 +35,7 @@ pub fn fill<T>(
     }
     let passed = source(&mut |table, key, sealed| {
         let opened = tables.slot_mut(table).as_mut().ok_or_else(|| damaged(table, &"not open"))?;
-        match sealed {
-            Some(sealed) => opened.insert(key, sealed).map_err(storage_error)?,
-            None => opened.remove(key).map_err(storage_error)?,
-        };
-        Ok(())
+        set_value(opened, key, sealed)
     })?;
     drop(tables);
     transaction.commit().map_err(storage_error)?;

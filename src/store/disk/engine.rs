@@ -92,6 +92,19 @@ pub fn get_value(
     }
 }
 
+/// Stores this sealed value under `key`, or removes the key if it is `None`.
+pub fn set_value(
+    opened: &mut redb::Table<'_, Bytes, Bytes>,
+    key: &[u8],
+    sealed: Option<&[u8]>,
+) -> Result<()> {
+    let before = match sealed {
+        Some(sealed) => opened.insert(key, sealed),
+        None => opened.remove(key),
+    };
+    before.map(drop).map_err(storage_error)
+}
+
 /// Returns the entries of a span, or `None` if there can be none.
 pub fn range_of<'s>(
     source: &'s impl ReadableTable<Bytes, Bytes>,

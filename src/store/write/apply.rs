@@ -8,7 +8,7 @@ use crate::base::error::Result;
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::changes::pending_values::TableChanges;
-use crate::store::disk::engine::{Bytes, storage_error};
+use crate::store::disk::engine::{Bytes, set_value, storage_error};
 use crate::store::packed;
 use crate::store::values::payload::{payload_of, unseal};
 use crate::store::values::position::OriginRow;
@@ -76,11 +76,7 @@ fn apply(
         return append(opened, changes);
     }
     for (key, value) in changes {
-        let before = match value {
-            Some(sealed) => opened.insert(key.as_slice(), sealed.as_slice()),
-            None => opened.remove(key.as_slice()),
-        };
-        before.map_err(storage_error)?;
+        set_value(opened, key, value.as_deref())?;
         note(key, value.as_deref());
     }
     Ok(())
@@ -139,12 +135,7 @@ impl WriteTx<'_> {
 
     /// Stores a block of a packed table. The changes of a batch are entries of blocks, so a block cannot wait among them.
     fn take_block(&mut self, table: Table, key: &[u8], sealed: Option<&[u8]>) -> Result<()> {
-        let opened = self.table_mut(table)?;
-        let before = match sealed {
-            Some(sealed) => opened.insert(key, sealed),
-            None => opened.remove(key),
-        };
-        before.map_err(storage_error)?;
+        set_value(self.table_mut(table)?, key, sealed)?;
         self.diff.add_table(table);
         self.diff.add(table, key, sealed);
         Ok(())
