@@ -20,7 +20,6 @@ use steward::Config;
 use steward::Store;
 use steward::testing::operator::Operation;
 use steward::testing::operator::perform;
-use steward::testing::resources::members::Level;
 use steward::testing::resources::sessions::Fields as Browser;
 use steward::testing::router::{router, routes};
 use steward::testing::store::Progress;
@@ -34,7 +33,7 @@ use crate::support::dns::{Dns, Reply};
 use crate::support::idempotency::post_once;
 use crate::support::roles::{add_role, add_to_role};
 use crate::support::smtp::MailServer;
-use crate::support::{OWNER, TestClient, Workspace, eventually_async};
+use crate::support::{Level, OWNER, TestClient, Workspace, eventually_async};
 
 /// The time at which the fixtures were created.
 const MADE: Timestamp = Timestamp::from_micros(1_763_640_000_000_000);

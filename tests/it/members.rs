@@ -5,10 +5,9 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::operator::{Operation, UserOptions};
-use steward::testing::resources::members::Level;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
-use crate::support::{OWNER, TestClient, Workspace, column, in_organization, redacted};
+use crate::support::{Level, OWNER, TestClient, Workspace, column, in_organization, redacted};
 
 const OWN_LEVEL: &str = "You can't change your own access level.";
 const NOT_ADMIN: &str = "You can only edit others if you are an admin.";

@@ -5,11 +5,10 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::operator::Operation;
-use steward::testing::resources::members::Level;
 
 use crate::invites::{invite, invites, with_mail};
 pub use crate::support::signup::Offer;
-use crate::support::{JSON, TestResponse, Workspace, column, redacted, with_clock};
+use crate::support::{JSON, Level, TestResponse, Workspace, column, redacted, with_clock};
 
 const UNKNOWN: &str = "The provided invite ID is not valid.";
 const EXPIRED: &str = "This invite has expired. Please ask your admin for a new one.";

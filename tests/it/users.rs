@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::cascade_delete;
-use steward::testing::resources::members::Level;
 
-use crate::support::{OWNER, Workspace, redacted};
+use crate::support::{Level, OWNER, Workspace, redacted};
 
 const ME: &str = "/api/users/@me/";
 

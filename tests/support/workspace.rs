@@ -17,7 +17,7 @@ use steward::testing::ids::OrganizationId;
 use steward::testing::operator::{
     KeyOptions, Operation, OrganizationOptions, UserOptions, perform,
 };
-use steward::testing::resources::members::Level;
+pub use steward::testing::resources::members::Level;
 use steward::testing::resources::sessions::VerifiedSession;
 use steward::testing::store::{
     Key, Order, Place, Progress, Record, Store, Table, Tx, Window, WriteTx,

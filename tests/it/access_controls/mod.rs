@@ -12,12 +12,11 @@ mod roles;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::ids::{ProjectId, UserId};
-use steward::testing::resources::members::Level;
 use steward::testing::resources::projects::grants::{self, GrantLevel};
 
 use crate::dashboards::access::{Scene, VIEWER, minute};
-use crate::support::column;
 use crate::support::refusals::{Refusal, each};
+use crate::support::{Level, column};
 
 const ANN: &str = "ann@corp.example";
 const BOB: &str = "bob@corp.example";

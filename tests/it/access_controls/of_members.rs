@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use steward::testing::operator::{Operation, UserOptions};
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::access::{BAD_LEVEL, Scene, VIEWER};
 use crate::dashboards::embedded;
+use crate::support::Level;
 use crate::support::bodies::page;
 
 use super::BAD_UUID;

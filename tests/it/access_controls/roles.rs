@@ -5,12 +5,12 @@ use steward::testing::ids::{ProjectId, RoleId};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::{AccessRule, BY_ROLE};
 use steward::testing::resources::cascade_delete;
-use steward::testing::resources::members::Level;
 use steward::testing::resources::shared::access_objects::Kind;
 use steward::testing::resources::shared::access_subject::Subject;
 use steward::testing::store::Tx;
 
 use crate::dashboards::access::{Scene, VIEWER, whole};
+use crate::support::Level;
 
 impl Scene {
     /// Sets the role's rule on the first dashboard as the owner. A null level deletes it.

@@ -5,13 +5,12 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::Config;
-use steward::testing::resources::members::Level;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::dashboards::{embedded, make};
 use crate::support::bodies::{changed, page};
 use crate::support::dry_run::dry_run;
-use crate::support::{Workspace, column};
+use crate::support::{Level, Workspace, column};
 
 /// Creates a workspace with a manual clock, set to 2025-01-02T03:04:05Z.
 pub async fn at_a_standstill() -> (Workspace, ManualClock) {

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
-use steward::testing::resources::members::Level;
 use steward::testing::store::{Order, Tx, Window};
 use tokio::sync::Notify;
 
@@ -19,7 +18,7 @@ use crate::dashboards::make;
 pub use crate::support::activity::entries;
 use crate::support::batch_exports::with;
 use crate::support::roles::add_role;
-use crate::support::{OWNER, TestClient, Workspace};
+use crate::support::{Level, OWNER, TestClient, Workspace};
 use crate::tiles::{put_insight, put_texts};
 
 const ANN: &str = "ann@corp.example";

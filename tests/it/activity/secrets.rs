@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use steward::testing::http::routes::RouteSpec;
 use steward::testing::operator::{KeyOptions, Operation, OrganizationOptions, UserOptions};
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
-use steward::testing::resources::members::Level;
 use steward::testing::router::routes;
 
 use crate::activity::entries;
@@ -15,7 +14,7 @@ use crate::signup::Offer;
 use crate::support::dns::{Dns, Reply};
 use crate::support::dry_run::DryRunOutcome;
 use crate::support::objects::Objects;
-use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace};
 
 /// The names of response fields that contain secrets.
 const SECRETS: [&str; 5] =

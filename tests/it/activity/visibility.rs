@@ -8,11 +8,10 @@ use proptest::sample::select;
 use proptest::test_runner::{Config as Cases, TestRunner};
 use serde_json::{Value, json};
 use steward::testing::resources::activity::Entry;
-use steward::testing::resources::members::Level;
 
 use crate::activity::entries;
 use crate::activity::log::logs;
-use crate::support::{TestClient, Workspace, walked};
+use crate::support::{Level, TestClient, Workspace, walked};
 
 /// A request by the owner, or by a member if the step contains one.
 #[derive(Debug, Clone)]

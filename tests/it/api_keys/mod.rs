@@ -14,12 +14,11 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 use steward::testing::time::ManualClock;
 
 pub use crate::support::api_keys::{KEYS, at, make};
 use crate::support::refusals::{Refusal, each};
-use crate::support::{OWNER, TestClient, Workspace, with_clock};
+use crate::support::{Level, OWNER, TestClient, Workspace, with_clock};
 
 pub const CURRENT: &str = "/api/personal_api_keys/@current/";
 const PLACES: &str = "scoped_organizations";

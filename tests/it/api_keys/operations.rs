@@ -6,7 +6,6 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::http::routes::RouteSpec;
 use steward::testing::operator::{Operation, UserOptions};
-use steward::testing::resources::members::Level;
 use steward::testing::router::routes;
 
 use super::{KEYS, at, standing};
@@ -14,7 +13,7 @@ use crate::support::dns::Dns;
 use crate::support::dry_run::dry_run;
 use crate::support::objects::{Objects, join};
 use crate::support::refusals::Refusal;
-use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace};
 
 const OPERATIONS: &str = "/api/personal_api_keys/operations/";
 

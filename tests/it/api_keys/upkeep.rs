@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
-use steward::testing::resources::members::Level;
 
 use crate::activity::entries;
 use crate::api_keys::{KEYS, ME, at, holder, make, standing};
+use crate::support::Level;
 
 #[tokio::test]
 async fn user_has_at_most_100_live_and_100_expired_keys() {

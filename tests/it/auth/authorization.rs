@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 use steward::testing::auth::{PathTarget, Requirements};
 use steward::testing::http::routes::RouteSpec;
 use steward::testing::operator::{KeyOptions, Operation};
-use steward::testing::resources::members::Level;
 use steward::testing::router::routes;
 
 use crate::support::dns::Dns;
 use crate::support::objects::{Objects, join};
-use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace};
 
 /// Creates a workspace whose DNS server knows no names.
 async fn workspace() -> (Workspace, Dns) {

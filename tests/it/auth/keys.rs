@@ -7,11 +7,10 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use steward::App;
 use steward::testing::operator::{KeyOptions, Operation, perform};
-use steward::testing::resources::members::Level;
 use steward::testing::store::Progress;
 
 use crate::dashboards::access::allows;
-use crate::support::{OWNER, TestResponse, Workspace, eventually_async, with_clock};
+use crate::support::{Level, OWNER, TestResponse, Workspace, eventually_async, with_clock};
 
 const ME: &str = "/api/users/@me/";
 

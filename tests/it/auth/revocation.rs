@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
-use crate::support::{OWNER, TestClient, TestResponse, Workspace, with_clock};
+use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, with_clock};
 
 const ANN: &str = "ann@corp.example";
 const NO_ACCESS: &str = "You don't have access to the project.";

@@ -8,13 +8,12 @@ mod states;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::domains::entries_about;
 pub use crate::support::batch_exports::{nowhere, with};
 use crate::support::bodies::page;
 use crate::support::refusals::Refusal;
-use crate::support::{Workspace, column};
+use crate::support::{Level, Workspace, column};
 
 pub const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
 const MOMENT: &str = "Datetime has wrong format. Use one of these formats instead: \

@@ -5,12 +5,11 @@ use serde_json::json;
 use steward::testing::ids::ProjectId;
 use steward::testing::resources::batch_exports::{BatchExport, Secrets};
 use steward::testing::resources::cascade_delete;
-use steward::testing::resources::members::Level;
 
 use crate::support::batch_exports::to;
 use crate::support::idempotency::stored;
 use crate::support::refusals::Refusal;
-use crate::support::{TestClient, Workspace, column};
+use crate::support::{Level, TestClient, Workspace, column};
 
 const NO_ACCESS: &str = "You don't have access to the project.";
 

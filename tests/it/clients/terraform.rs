@@ -2,9 +2,8 @@
 //! afterwards.
 
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
-use crate::support::{TestClient, Workspace};
+use crate::support::{Level, TestClient, Workspace};
 
 const INSIGHTS: &str = "/api/projects/1/insights/";
 const DASHBOARDS: &str = "/api/projects/1/dashboards/";

@@ -8,12 +8,11 @@ use axum::http::Method;
 use futures_util::stream;
 use serde_json::{Value, json};
 use steward::Config;
-use steward::testing::resources::members::Level;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::dashboards::make;
-use crate::support::{TestClient, TestResponse, Workspace};
+use crate::support::{Level, TestClient, TestResponse, Workspace};
 
 pub const BEGAN: &str = "2025-01-02T03:04:05Z";
 pub const VIEWER: &str = "You do not have viewer access to this resource.";

@@ -3,12 +3,11 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::access::{BEGAN, Scene, minute};
 use crate::dashboards::{embedded, make};
 use crate::support::refusals::Refusal;
-use crate::support::{TestClient, TestResponse};
+use crate::support::{Level, TestClient, TestResponse};
 
 const EDIT: &str = "You don't have edit permissions for this dashboard.";
 const GONE: &str = "Dashboard not found.";

@@ -1,10 +1,9 @@
 //! Dashboards created as copies of others.
 
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::{at_the_moment, detail, make};
-use crate::support::{TestClient, Workspace};
+use crate::support::{Level, TestClient, Workspace};
 use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 /// Creates a dashboard of the owner that uses every field.

@@ -1,10 +1,9 @@
 //! Restriction and privilege levels of dashboards, and private projects.
 
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::access::{Scene, allows};
-use crate::support::{TestClient, Workspace};
+use crate::support::{Level, TestClient, Workspace};
 
 const EDIT: &str = "You don't have edit permissions for this dashboard.";
 const RESTRICT: &str = "Only the dashboard owner and project admins have the restriction rights required to change the dashboard's restriction level.";

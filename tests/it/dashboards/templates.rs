@@ -2,12 +2,11 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::{at_the_moment, detail, embedded, item};
 use crate::support::bodies::{self, changed, page};
 use crate::support::refusals::Refusal;
-use crate::support::{TestClient, Workspace};
+use crate::support::{Level, TestClient, Workspace};
 
 const APP: &str =
     include_str!("../../../src/resources/dashboards/templates/product_analytics.json");

@@ -2,10 +2,9 @@
 
 use rcgen::{CertificateParams, DnType, Issuer, KeyPair, date_time_ymd};
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::domains::add;
-use crate::support::{Workspace, with_clock};
+use crate::support::{Level, Workspace, with_clock};
 
 /// Creates a certificate that an authority with this name issued, valid for the years from 2000 to `until`.
 fn issued(authority: &str, holder: &str, until: i32) -> String {

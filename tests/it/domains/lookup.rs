@@ -6,12 +6,11 @@ use axum::http::Method;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hickory_server::net::xfer::Protocol;
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::domains::scene::Scene;
 use crate::domains::{add, entries_about, prove};
 use crate::support::dns::{Dns, Reply};
-use crate::support::in_organization;
+use crate::support::{Level, in_organization};
 
 const NAME: &str = "_posthog-challenge.corp.example";
 const ABSOLUTE: &str = "_posthog-challenge.corp.example.";

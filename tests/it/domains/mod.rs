@@ -12,11 +12,10 @@ use steward::testing::ids::{DomainId, OrganizationId};
 use steward::testing::resources::activity::Entry;
 use steward::testing::resources::cascade_delete;
 use steward::testing::resources::domains::{self, Domain};
-use steward::testing::resources::members::Level;
 use steward::testing::time::Timestamp;
 
 pub use crate::support::domains::add;
-use crate::support::{Workspace, column, in_organization, redacted};
+use crate::support::{Level, Workspace, column, in_organization, redacted};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
 const STRANGER: &str = "You do not have permission to perform this action.";

@@ -5,13 +5,11 @@ use std::time::Duration;
 use axum::http::Method;
 use hickory_server::net::xfer::Protocol;
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::domains::scene::Scene;
 use crate::domains::{add, entries_about, prove};
-use crate::support::JSON;
 use crate::support::dns::{Dns, Reply};
-use crate::support::{TestClient, TestResponse};
+use crate::support::{JSON, Level, TestClient, TestResponse};
 
 const NAME: &str = "_posthog-challenge.corp.example.";
 const UNAVAILABLE: &str = "The service is temporarily unavailable. Try again shortly.";

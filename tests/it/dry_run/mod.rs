@@ -3,7 +3,6 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::idempotency::StoredResponse;
-use steward::testing::resources::members::Level;
 
 use crate::activity::secrets::{Walk, every_write};
 use crate::dashboards::embedded;
@@ -12,7 +11,7 @@ use crate::support::api_keys::KEYS;
 use crate::support::dry_run::{DryRunOutcome, dry_run, everything};
 use crate::support::invites::with_mail;
 use crate::support::sharing::Board;
-use crate::support::{OWNER, TestClient, TestResponse, Workspace, with_clock};
+use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, with_clock};
 use crate::tiles::put_texts;
 
 /// Sends a request as a dry run, which changes nothing, and then as it is. Both have the same result. Returns the body of

@@ -20,7 +20,6 @@ use steward::testing::mail::pace::{Pace, PaceKey};
 use steward::testing::operator::{KeyOptions, Operation};
 use steward::testing::resources::cascade_delete::PendingDeletion;
 use steward::testing::resources::invites::InviteMail;
-use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::roles::PendingListing;
 use steward::testing::resources::shared::import_mark::ImportMark;
@@ -37,7 +36,7 @@ use crate::signup::Offer;
 use crate::support::exports::{lines, sealed};
 use crate::support::objects::Objects;
 use crate::support::sessions::SESSIONS;
-use crate::support::{OWNER, TestClient, Workspace, column, eventually};
+use crate::support::{Level, OWNER, TestClient, Workspace, column, eventually};
 
 /// Returns export settings with the system's folder for temporary files.
 pub fn how(secrets: bool) -> ExportOptions {

@@ -11,7 +11,6 @@ use steward::testing::bootstrap::InitialRecords;
 use steward::testing::ids::OrganizationId;
 use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::cascade_delete::delete_batch;
-use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::relocation::{Batches, Plan, select};
 use steward::testing::resources::roles::continue_listing;
@@ -26,7 +25,7 @@ use uuid::Uuid;
 
 use super::{Everything, all, answers, export, how, import, lines};
 use crate::support::exports::{first_of, sealed};
-use crate::support::{OWNER, TestClient, Workspace, column, eventually};
+use crate::support::{Level, OWNER, TestClient, Workspace, column, eventually};
 
 async fn try_export(
     store: &Store,

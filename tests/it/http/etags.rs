@@ -4,12 +4,11 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::resources::api_keys::record_use;
-use steward::testing::resources::members::Level;
 use steward::testing::time::Timestamp;
 
 use crate::activity::entries;
 use crate::api_keys::{CURRENT, KEYS, at};
-use crate::support::{TestClient, TestResponse, Workspace};
+use crate::support::{Level, TestClient, TestResponse, Workspace};
 use crate::{batch_exports, domains};
 
 const ME: &str = "/api/users/@me/";

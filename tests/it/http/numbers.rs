@@ -3,9 +3,8 @@
 use axum::body::Body;
 use axum::http::{Method, Request};
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
-use crate::support::{TestClient, Workspace};
+use crate::support::{Level, TestClient, Workspace};
 
 /// Numbers that a floating-point number does not hold, or that programs write in another way.
 const NUMBERS: [&str; 9] = [

@@ -2,12 +2,10 @@
 
 use axum::http::Method;
 use serde_json::json;
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::make;
 use crate::http::errors::{NO_ACCESS, READ_ONLY};
-use crate::support::JSON;
-use crate::support::{OWNER, Workspace};
+use crate::support::{JSON, Level, OWNER, Workspace};
 
 const MALFORMED: &str = "{";
 const EOF: &str = "EOF while parsing an object at line 1 column 1";

@@ -5,10 +5,9 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::json;
 use steward::testing::config::RateLimit;
-use steward::testing::resources::members::Level;
 use steward::testing::time::ManualClock;
 
-use crate::support::{JSON, OWNER, TestClient, TestResponse, Workspace, with_clock};
+use crate::support::{JSON, Level, OWNER, TestClient, TestResponse, Workspace, with_clock};
 
 const ME: &str = "/api/users/@me/";
 

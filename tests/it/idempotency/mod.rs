@@ -8,16 +8,14 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::idempotency::{StoredBodyPart, StoredResponse};
-use steward::testing::resources::members::Level;
 
 use crate::activity::entries;
 use crate::api_keys::{KEYS, at};
 use crate::batch_exports;
 use crate::signup::offer;
-use crate::support::JSON;
 use crate::support::dns::{Dns, Reply};
 pub use crate::support::idempotency::{post_once, stored};
-use crate::support::{OWNER, TestResponse, Workspace, with_clock};
+use crate::support::{JSON, Level, OWNER, TestResponse, Workspace, with_clock};
 
 const REUSED: &str = "This Idempotency-Key was used for a request with another body.";
 

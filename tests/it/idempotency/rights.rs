@@ -8,15 +8,13 @@ use axum::http::Method;
 use futures_util::stream;
 use serde_json::{Value, json};
 use steward::testing::idempotency::StoredResponse;
-use steward::testing::resources::members::Level;
 
 use crate::api_keys::limits::{World, text};
 use crate::api_keys::{CURRENT, at};
 use crate::idempotency::{is_replayed, is_reused, post_once, stored};
 use crate::signup::offer;
-use crate::support::JSON;
 use crate::support::dns::Dns;
-use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+use crate::support::{JSON, Level, OWNER, TestClient, TestResponse, Workspace};
 
 const ME: &str = "/api/users/@me/";
 const DASHBOARDS: &str = "/api/projects/@current/dashboards/";

@@ -1,10 +1,9 @@
 //! Access rules on insights.
 
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::make;
-use crate::support::Workspace;
+use crate::support::{Level, Workspace};
 
 use super::{insights, make_insight};
 

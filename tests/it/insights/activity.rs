@@ -1,11 +1,10 @@
 //! The entries of insights in the activity log.
 
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::make;
-use crate::support::Workspace;
 use crate::support::batch_exports::with;
+use crate::support::{Level, Workspace};
 
 use super::make_insight;
 

@@ -2,10 +2,9 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::make;
-use crate::support::Workspace;
+use crate::support::{Level, Workspace};
 use crate::tiles::put_texts;
 
 use super::{insights, make_insight, version};

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::{embedded, make};
-use crate::support::{TestClient, Workspace, column, with_clock};
+use crate::support::{Level, TestClient, Workspace, column, with_clock};
 
 use super::{insights, make_insight};
 

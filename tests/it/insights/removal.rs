@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::json;
-use steward::testing::resources::members::Level;
 
 use crate::activity::log::at_a_standstill;
 use crate::dashboards::make;
-use crate::support::{OWNER, TestClient, Workspace};
+use crate::support::{Level, OWNER, TestClient, Workspace};
 
 use super::{insights, make_insight};
 

@@ -1,10 +1,9 @@
 //! Tests of the private projects in an invite: the format, and which levels a member may grant.
 
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::invites::{invite, invites};
-use crate::support::{TestClient, Workspace};
+use crate::support::{Level, TestClient, Workspace};
 
 const NO_PROJECT: &str = "Project does not exist on this organization, or it is private and you do not have access to it.";
 const TOO_HIGH: &str = "You cannot invite to a private project with a higher level than your own.";

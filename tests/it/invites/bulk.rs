@@ -1,10 +1,9 @@
 //! Tests of creating several invites in one request: either all of them or none.
 
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::invites::{MEMBER_ALREADY, invites, listed};
-use crate::support::{OWNER, Workspace};
+use crate::support::{Level, OWNER, Workspace};
 
 const NO_ARRAY: &str = "This endpoint needs an array of data for bulk invite creation.";
 

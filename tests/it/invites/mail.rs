@@ -5,12 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steward::Config;
 use steward::testing::operator::Operation;
-use steward::testing::resources::members::Level;
 
 use crate::invites::{invite, invites};
 use crate::signup::Offer;
 use crate::support::smtp::{Mail, MailServer, ServerBehavior};
-use crate::support::{OWNER, Workspace, with_clock};
+use crate::support::{Level, OWNER, Workspace, with_clock};
 
 pub fn with_server(mut config: Config, server: &MailServer) -> Config {
     config.mail.smtp_url = Some(server.url().parse().expect("a URL"));

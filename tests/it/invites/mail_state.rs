@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steward::testing::resources::invites::InviteMail;
-use steward::testing::resources::members::Level;
 use steward::testing::store::Progress;
 use steward::testing::time::ManualClock;
 use steward::{App, Config, Store, router};
@@ -14,7 +13,7 @@ use crate::invites::{invite, invites};
 use crate::signup::Offer;
 use crate::support::batch_exports::with;
 use crate::support::smtp::{MailServer, ServerBehavior, Setup};
-use crate::support::{TestClient, Workspace, eventually, in_organization, with_clock};
+use crate::support::{Level, TestClient, Workspace, eventually, in_organization, with_clock};
 
 const START: &str = "2023-11-14T22:13:20Z";
 const UNREACHABLE: &str = "The connection to the mail server failed.";

@@ -3,9 +3,8 @@
 mod removal;
 
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
-use crate::support::{OWNER, Workspace, column, redacted};
+use crate::support::{Level, OWNER, Workspace, column, redacted};
 
 const TOO_LOW: &str = "Your organization access level is insufficient.";
 

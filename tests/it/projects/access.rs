@@ -2,10 +2,9 @@
 
 use axum::http::Method;
 use serde_json::json;
-use steward::testing::resources::members::Level;
 
 use crate::projects::{both, make, projects};
-use crate::support::Workspace;
+use crate::support::{Level, Workspace};
 
 const TOO_LOW: &str = "Your organization access level is insufficient.";
 const RESTRICTING: &str =

@@ -10,10 +10,9 @@ mod token;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::operator::{Operation, UserOptions};
-use steward::testing::resources::members::Level;
 
 use crate::support::refusals::{Refusal, each};
-use crate::support::{TestClient, Workspace, column, redacted, walked};
+use crate::support::{Level, TestClient, Workspace, column, redacted, walked};
 
 const ON_CREATE: &str = "Primary dashboard cannot be set on project creation.";
 const NOT_OURS: &str = "Dashboard does not belong to this team.";

@@ -2,10 +2,9 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::activity::entries;
-use crate::support::{JSON, OWNER, Workspace};
+use crate::support::{JSON, Level, OWNER, Workspace};
 
 /// Returns the three paths of `reset_token` of the first project.
 fn paths(workspace: &Workspace) -> [String; 3] {

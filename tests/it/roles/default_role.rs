@@ -2,13 +2,12 @@
 
 use serde_json::{Value, json};
 use steward::testing::resources::activity::{Entry, Fields};
-use steward::testing::resources::members::Level;
 
 use crate::support::activity::entries;
 use crate::support::invites::invite;
 use crate::support::roles::{add_role, add_to_role};
 use crate::support::signup::Offer;
-use crate::support::{Workspace, column, in_organization, with_clock};
+use crate::support::{Level, Workspace, column, in_organization, with_clock};
 
 use super::{LEVEL, UNKNOWN};
 

@@ -6,9 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as ProptestConfig, TestRunner};
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
-use crate::support::{TestClient, Workspace};
+use crate::support::{Level, TestClient, Workspace};
 
 const NAMES: [&str; 2] = ["ann", "bob"];
 

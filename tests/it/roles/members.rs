@@ -3,11 +3,10 @@
 use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::support::idempotency::post_once;
 use crate::support::roles::{add_role, add_to_role};
-use crate::support::{OWNER, Workspace, in_organization, with_clock};
+use crate::support::{Level, OWNER, Workspace, in_organization, with_clock};
 
 use super::{UNKNOWN, fields};
 

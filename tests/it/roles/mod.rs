@@ -11,11 +11,10 @@ use std::time::Duration;
 use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::support::idempotency::post_once;
 use crate::support::roles::{add_role, add_to_role};
-use crate::support::{OWNER, TestResponse, Workspace, column, in_organization, with_clock};
+use crate::support::{Level, OWNER, TestResponse, Workspace, column, in_organization, with_clock};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
 const TAKEN: &str = "There is already a role with this name.";

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use futures_util::stream;
 use serde_json::{Value, json};
 use steward::testing::ids::SessionId;
-use steward::testing::resources::members::Level;
 use steward::testing::resources::sessions::Session;
 use steward::testing::store::Tx;
 use tokio::sync::oneshot;
@@ -16,7 +15,7 @@ use tokio::sync::oneshot;
 use super::assert_ended;
 use crate::api_keys::{CURRENT, ME, at, holder, make, standing};
 use crate::support::sessions::{SESSIONS, SignedIn, browser, sign_in, sign_in_by_link};
-use crate::support::{OWNER, TestClient, TestResponse, Workspace, eventually, with_clock};
+use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, eventually, with_clock};
 
 /// Creates a key with every scope and a session that is bound to it.
 async fn bound(workspace: &Workspace) -> (Value, SignedIn) {

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use steward::testing::config::Switch;
 use steward::testing::error::Error;
 use steward::testing::operator::{Operation, perform};
-use steward::testing::resources::members::Level;
 use steward::testing::resources::sessions::SignInLink;
 use steward::testing::store::Progress;
 
@@ -14,7 +13,7 @@ use super::assert_ended;
 use crate::api_keys::{ME, standing};
 use crate::signup::offer;
 use crate::support::sessions::{SignedIn, browser, sign_in, sign_in_by_link};
-use crate::support::{OWNER, Workspace};
+use crate::support::{Level, OWNER, Workspace};
 
 #[track_caller]
 fn assert_invalid(refused: Option<Error>) {

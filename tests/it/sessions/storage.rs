@@ -7,7 +7,6 @@ use steward::testing::bootstrap;
 use steward::testing::ids::UserId;
 use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete::delete_account_data;
-use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::sessions::SignInRequest;
 use steward::testing::store::{Place, PreparedRestore, Progress, Store, Table, receive};
@@ -16,7 +15,7 @@ use super::assert_ended;
 use crate::api_keys::{ME, at, make, standing};
 use crate::exports::{copied, export, how, sent};
 use crate::support::sessions::{SignedIn, sign_in, sign_in_by_link};
-use crate::support::{Workspace, eventually};
+use crate::support::{Level, Workspace, eventually};
 
 const TABLES: [Table; 6] = [
     Table::Sessions,

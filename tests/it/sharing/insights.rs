@@ -2,11 +2,10 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use super::{assert_opens, opened};
 use crate::support::sharing::{Board, is_unlisted};
-use crate::support::{OWNER, Workspace, with_clock};
+use crate::support::{Level, OWNER, Workspace, with_clock};
 
 const NO_EDIT: &str = "You don't have edit permissions for this insight.";
 

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use steward::testing::ids::{DashboardId, InsightId};
 use steward::testing::resources::activity::Entry;
 use steward::testing::resources::cascade_delete;
-use steward::testing::resources::members::Level;
 use steward::testing::resources::shared::access_objects::Object;
 use steward::testing::resources::sharing::{Sharing, SharingTokens};
 use steward::testing::store::Tx;
@@ -22,7 +21,7 @@ use crate::insights::version;
 use crate::support::idempotency::stored;
 use crate::support::refusals::Refusal;
 use crate::support::sharing::{Board, token};
-use crate::support::{Workspace, with_clock};
+use crate::support::{Level, Workspace, with_clock};
 
 const NO_EDIT: &str = "You don't have edit permissions for this dashboard.";
 const BEGAN: &str = "2023-11-14T22:13:20Z";

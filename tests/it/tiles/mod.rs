@@ -21,9 +21,8 @@ use steward::testing::secret::Seed;
 use steward::testing::store::{Order, Tx, Window};
 
 use crate::dashboards::{at_the_moment, detail, embedded, item, make};
-use crate::support::bodies;
 use crate::support::refusals::{Refusal, each};
-use crate::support::{TestClient, TestResponse, Workspace};
+use crate::support::{TestClient, TestResponse, Workspace, bodies};
 
 /// Adds an insight of the owner to a dashboard of the first project, and returns the ID of the tile.
 pub async fn put_insight(

@@ -1,10 +1,9 @@
 //! Moving tiles between dashboards.
 
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::make;
-use crate::support::Workspace;
+use crate::support::{Level, Workspace};
 use crate::tiles::{kept, put_insight, put_texts, shown, shown_of};
 
 const REQUIRED: (&str, &str) = ("required", "This field is required.");

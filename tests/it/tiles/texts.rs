@@ -2,12 +2,10 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::{at_the_moment, embedded, make};
-use crate::support::Workspace;
-use crate::support::bodies;
 use crate::support::refusals::Refusal;
+use crate::support::{Level, Workspace, bodies};
 use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 /// The expected tile with a text that `user` wrote at the test's time. `changes` apply to the text.
