@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Workspace, eventually, with_clock};
+use crate::support::{Workspace, eventually};
 
 /// A larger file is compacted, in bytes.
 const MIN_SIZE: u64 = 32 * 1024 * 1024;
@@ -17,8 +17,7 @@ fn size_on_disk(file: &Path) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_file_is_compacted_after_most_of_it_was_deleted() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let kept = owner.post(&workspace.dashboards(""), json!({ "name": "kept" })).await.ok();
     let two = owner.post("/api/organizations/", json!({ "name": "Two" })).await.ok();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api_keys::{ME, at, holder, make, standing};
+use crate::api_keys::{ME, at, holder, make};
 use crate::support::idempotency::post_once;
 use crate::support::sessions::{SignedIn, browser, sign_in_by_link};
 use crate::support::{OWNER, TestClient, Workspace};
@@ -70,7 +70,7 @@ impl Made {
 
 #[tokio::test]
 async fn what_was_made_while_the_clock_stood_ahead_is_not_valid_for_years() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let right = workspace.app.now();
     for (ahead, is_valid) in
         [(Duration::from_mins(30), true), (Duration::from_hours(4 * 365 * 24), false)]
@@ -94,7 +94,7 @@ async fn what_was_made_while_the_clock_stood_ahead_is_not_valid_for_years() {
 
 #[tokio::test]
 async fn old_value_of_a_key_without_an_end_works_for_its_grace_although_the_key_seems_younger() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let right = workspace.app.now();
     clock.set(right.plus(Duration::from_hours(24 * 365)));
     let key = make(&workspace.owner, json!({ "label": "endless", "scopes": ["*"] })).await;
@@ -109,7 +109,7 @@ async fn old_value_of_a_key_without_an_end_works_for_its_grace_although_the_key_
 
 #[tokio::test]
 async fn stored_response_of_a_clock_that_stood_ahead_is_not_repeated() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let right = workspace.app.now();
     let create = async || {
         let (path, body) = (workspace.dashboards(""), json!({ "name": "A" }));
@@ -124,7 +124,7 @@ async fn stored_response_of_a_clock_that_stood_ahead_is_not_repeated() {
 
 #[tokio::test]
 async fn use_of_a_key_is_recorded_after_the_clock_was_set_back() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let right = workspace.app.now();
     let key = make(&workspace.owner, json!({ "label": "used", "scopes": ["*"] })).await;
     clock.set(right.plus(Duration::from_hours(24 * 365)));

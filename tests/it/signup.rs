@@ -8,7 +8,7 @@ use steward::testing::operator::Operation;
 
 use crate::invites::{invite, invites, with_mail};
 pub use crate::support::signup::Offer;
-use crate::support::{JSON, Level, TestResponse, Workspace, column, redacted, with_clock};
+use crate::support::{JSON, Level, TestResponse, Workspace, column, redacted};
 
 const UNKNOWN: &str = "The provided invite ID is not valid.";
 const EXPIRED: &str = "This invite has expired. Please ask your admin for a new one.";
@@ -145,8 +145,7 @@ async fn wrong_used_and_foreign_tokens_return_the_same_error() {
 
 #[tokio::test]
 async fn expired_invite_cannot_be_accepted() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let anonymous = workspace.anonymous();
     let offer = offer(&workspace, "ann@x.example", 1).await;
     clock.advance(Duration::from_hours(72) - Duration::from_micros(1));

@@ -121,6 +121,12 @@ impl Workspace {
         Self::with(config).await
     }
 
+    /// Creates a workspace with a manual clock.
+    pub async fn timed() -> (Self, ManualClock) {
+        let (config, clock) = with_clock();
+        (Self::with(config).await, clock)
+    }
+
     /// Does what [`with`](Self::with) does in a shared database of its own, which the node of this name serves.
     pub async fn on_node(node: &str, config: Config) -> Self {
         Self::create(Home::of(Some(Arc::new(Schema::new())), node), config)

@@ -4,7 +4,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::time::ManualClock;
 
-use crate::api_keys::{CURRENT, KEYS, ME, at, standing};
+use crate::api_keys::{CURRENT, KEYS, ME, at};
 use crate::support::refusals::Refusal;
 use crate::support::{OWNER, TestClient, Workspace};
 
@@ -24,7 +24,7 @@ pub struct World {
 
 impl World {
     pub async fn new() -> Self {
-        let (workspace, clock) = standing().await;
+        let (workspace, clock) = Workspace::timed().await;
         let sent = json!({"name": "Shop"});
         let one = json!(workspace.made.organization_id);
         let beside = workspace.add_project(sent.clone()).await;

@@ -14,23 +14,16 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::time::ManualClock;
 
 pub use crate::support::api_keys::{KEYS, at, make};
 use crate::support::refusals::{Refusal, each};
-use crate::support::{Level, OWNER, TestClient, Workspace, with_clock};
+use crate::support::{Level, OWNER, TestClient, Workspace};
 
 pub const CURRENT: &str = "/api/personal_api_keys/@current/";
 const PLACES: &str = "scoped_organizations";
 pub const ME: &str = "/api/users/@me/";
 /// The initial time of a workspace with a manual clock.
 pub const BEGAN: &str = "2023-11-14T22:13:20Z";
-
-/// Creates a workspace with a manual clock.
-pub async fn standing() -> (Workspace, ManualClock) {
-    let (config, clock) = with_clock();
-    (Workspace::with(config).await, clock)
-}
 
 /// Returns a caller with the value of a key that was created or rolled.
 pub fn holder(workspace: &Workspace, made: &Value) -> TestClient {
@@ -44,7 +37,7 @@ pub async fn roll(by: &TestClient, key: &Value, grace: i64) -> Value {
 
 #[tokio::test]
 async fn api_key_is_created_shown_updated_and_revoked() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let sent =
         json!({"label": " laptop ", "scopes": ["user:read", "dashboard:write", "user:read"]});
@@ -93,7 +86,7 @@ async fn api_key_is_created_shown_updated_and_revoked() {
 
 #[tokio::test]
 async fn key_list_contains_only_own_keys_newest_first() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let member = workspace.member("max", Level::Member).await;
     for label in ["one", "two", "three"] {
         clock.advance(Duration::from_secs(1));
@@ -153,7 +146,7 @@ async fn keys_of_other_users_return_404() {
 
 #[tokio::test]
 async fn invalid_field_errors_have_the_documented_texts() {
-    let (workspace, _) = standing().await;
+    let (workspace, _) = Workspace::timed().await;
     let owner = &workspace.owner;
     let made = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
     let moment = "Datetime has wrong format. Use one of these formats instead: YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
@@ -211,7 +204,7 @@ async fn invalid_field_errors_have_the_documented_texts() {
 
 #[tokio::test]
 async fn key_field_of_any_json_type_is_accepted_or_rejected_by_name() {
-    let (workspace, _) = standing().await;
+    let (workspace, _) = Workspace::timed().await;
     let owner = &workspace.owner;
     let made = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
     let shapes = each(json!([

@@ -8,7 +8,7 @@ use steward::testing::http::routes::RouteSpec;
 use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::router::routes;
 
-use super::{KEYS, at, standing};
+use super::{KEYS, at};
 use crate::support::dns::Dns;
 use crate::support::dry_run::dry_run;
 use crate::support::objects::{Objects, join};
@@ -142,7 +142,7 @@ async fn listed_operations_of_a_member_follow_level_and_ban_of_keys() {
 
 #[tokio::test]
 async fn access_beyond_that_of_the_key_is_refused() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let limits = json!({ "organizations": [workspace.made.organization_id] });
     let limited =

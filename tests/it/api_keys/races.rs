@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use steward::testing::resources::api_keys::ApiKey;
 use steward::testing::store::Tx;
 
-use crate::api_keys::{KEYS, ME, at, holder, make, standing};
+use crate::api_keys::{KEYS, ME, at, holder, make};
 use crate::support::{TestClient, TestResponse, Workspace};
 
 /// Sends the same POST from all callers at once.
@@ -19,7 +19,7 @@ async fn post_at_once(callers: &[TestClient], path: &str, sent: &Value) -> Vec<T
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_rotations_leave_the_last_value_and_one_in_grace() {
-    let (workspace, _) = standing().await;
+    let (workspace, _) = Workspace::timed().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let owners = vec![workspace.owner.clone(); 6];
     for (grace, working) in [(60, 2), (0, 1)] {

@@ -10,13 +10,13 @@ use steward::testing::resources::api_keys::{ApiKey, Grantors};
 use steward::testing::store::Tx;
 use steward::testing::time::Timestamp;
 
-use crate::api_keys::{BEGAN, CURRENT, KEYS, ME, at, holder, make, roll, standing};
+use crate::api_keys::{BEGAN, CURRENT, KEYS, ME, at, holder, make, roll};
 use crate::support::refusals::Refusal;
 use crate::support::{Level, OWNER, Workspace, with_clock};
 
 #[tokio::test]
 async fn rotated_key_keeps_its_identity_and_has_a_new_value() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let mut key = owner.get(CURRENT).await.ok();
     clock.advance(Duration::from_secs(90));
@@ -41,7 +41,7 @@ async fn rotated_key_keeps_its_identity_and_has_a_new_value() {
 
 #[tokio::test]
 async fn rotation_keeps_last_used_at() {
-    let (workspace, _) = standing().await;
+    let (workspace, _) = Workspace::timed().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let id = serde_json::from_value(key["id"].clone()).expect("an id");
     let now = Timestamp::from_micros(1_600_000_000_000_000);
@@ -56,7 +56,7 @@ async fn rotation_keeps_last_used_at() {
 
 #[tokio::test]
 async fn old_value_works_until_its_grace_period_ends() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:write"]})).await;
     let old = holder(&workspace, &key);
     // One key was used before the roll, so its old value is in the cache; the other was not.
@@ -82,7 +82,7 @@ async fn old_value_works_until_its_grace_period_ends() {
 
 #[tokio::test]
 async fn grace_period_ends_when_the_key_expires_or_is_revoked() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let sent = json!({"label": "x", "scopes": ["user:read"], "expires_at": "2023-11-14T22:13:30Z"});
     let expiring = make(owner, sent).await;
@@ -115,7 +115,7 @@ async fn grace_period_ends_when_the_key_expires_or_is_revoked() {
 
 #[tokio::test]
 async fn second_rotation_ends_the_grace_period_of_the_first() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let first = make(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let second = roll(owner, &first, 3600).await;
@@ -134,7 +134,7 @@ async fn second_rotation_ends_the_grace_period_of_the_first() {
 
 #[tokio::test]
 async fn old_value_cannot_extend_its_lifetime() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let key = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
     let sibling = make(owner, json!({"label": "y", "scopes": ["user:read"]})).await;
@@ -161,7 +161,7 @@ async fn old_value_cannot_extend_its_lifetime() {
 
 #[tokio::test]
 async fn restrictions_of_a_key_apply_to_its_old_value() {
-    let (workspace, _) = standing().await;
+    let (workspace, _) = Workspace::timed().await;
     let member = workspace.member("max", Level::Member).await;
     let key =
         make(&member, json!({"label": "x", "scopes": ["dashboard:write", "user:read"]})).await;
@@ -189,7 +189,7 @@ async fn restrictions_of_a_key_apply_to_its_old_value() {
 
 #[tokio::test]
 async fn grace_seconds_is_an_integer_of_at_most_one_day() {
-    let (workspace, _) = standing().await;
+    let (workspace, _) = Workspace::timed().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
     let above = "Ensure this value is less than or equal to 86400.";
     let below = "Ensure this value is greater than or equal to 0.";

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 
 use crate::activity::entries;
-use crate::api_keys::{KEYS, ME, at, holder, make, standing};
-use crate::support::Level;
+use crate::api_keys::{KEYS, ME, at, holder, make};
+use crate::support::{Level, Workspace};
 
 #[tokio::test]
 async fn user_has_at_most_100_live_and_100_expired_keys() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let text = "You can only have 100 personal API keys. Remove an existing key before creating a new one.";
     let ending = |end: &str| json!({"label": "x", "scopes": ["user:read"], "expires_at": end});
@@ -55,7 +55,7 @@ async fn user_has_at_most_100_live_and_100_expired_keys() {
 
 #[tokio::test]
 async fn every_change_of_a_key_is_logged_without_secrets() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let (owner, organization) = (&workspace.owner, workspace.made.organization_id);
     let (two, _) = workspace.second_organization().await;
     let begun = entries(&workspace).len();
@@ -118,7 +118,7 @@ async fn every_change_of_a_key_is_logged_without_secrets() {
 
 #[tokio::test]
 async fn former_member_adds_no_entries_to_the_organizations_log_by_a_key() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let max = workspace.member("max", Level::Member).await;
     let organization = json!(workspace.made.organization_id);
     let sent =

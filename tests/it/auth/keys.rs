@@ -129,8 +129,7 @@ async fn revoked_key_is_rejected_at_once() {
 
 #[tokio::test]
 async fn key_expires_exactly_at_its_expiry_time() {
-    let (config, _) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, _) = Workspace::timed().await;
     for (expires_in, open) in [(-1, false), (0, false), (1, true)] {
         let key = workspace.limited_key(OWNER, &["*"], json!({"expires_in": expires_in})).await;
         let answer = key.get(ME).await;

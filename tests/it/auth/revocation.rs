@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, with_clock};
+use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace};
 
 const ANN: &str = "ann@corp.example";
 const NO_ACCESS: &str = "You don't have access to the project.";
@@ -108,8 +108,7 @@ async fn narrowed_and_revoked_key_is_refused_with_the_next_request() {
 
 #[tokio::test]
 async fn expired_key_is_refused_although_nothing_changed() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let client = workspace.limited_key(OWNER, &["*"], json!({ "expires_in": 60 })).await;
     let ann = Ann { workspace, client };
     ann.works().await;

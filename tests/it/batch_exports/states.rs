@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use crate::batch_exports::{MOMENT, add, with};
 use crate::domains::entries_about;
+use crate::support::Workspace;
 use crate::support::batch_exports::nowhere;
 use crate::support::refusals::Refusal;
-use crate::support::{Workspace, with_clock};
 
 const FIRST: &str = "2023-11-14T22:13:20Z";
 const SECOND: &str = "2023-11-14T22:14:20Z";
@@ -18,8 +18,7 @@ const MINUTE: std::time::Duration = std::time::Duration::from_mins(1);
 #[tokio::test]
 async fn pause_and_unpause_change_three_fields_and_repeating_changes_none() {
     for place in [0, 1] {
-        let (config, clock) = with_clock();
-        let workspace = Workspace::with(config).await;
+        let (workspace, clock) = Workspace::timed().await;
         let (made, paths) = add(&workspace, nowhere("a")).await;
         let path = &paths[place];
         assert_eq!(made["created_at"], FIRST);
@@ -57,8 +56,7 @@ async fn pause_and_unpause_change_three_fields_and_repeating_changes_none() {
 
 #[tokio::test]
 async fn pause_request_body_is_validated_and_has_no_effect() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let (made, [path, _]) = add(&workspace, nowhere("a")).await;
     clock.advance(MINUTE);
     let sent = json!({

@@ -9,9 +9,9 @@ use steward::testing::resources::dashboards::insights::Insight;
 use steward::testing::store::Tx;
 
 use crate::dashboards::{at_the_moment, detail, item, make};
+use crate::support::Workspace;
 use crate::support::bodies::page;
 use crate::support::refusals::each;
-use crate::support::{Workspace, with_clock};
 use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 #[tokio::test]
@@ -120,8 +120,7 @@ fn is_removed(workspace: &Workspace, insight: &Value) -> bool {
 
 #[tokio::test]
 async fn insights_are_deleted_on_request_unless_another_dashboard_shows_them() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
     for name in ["shared", "hidden elsewhere", "alone"] {

@@ -4,7 +4,7 @@ use rcgen::{CertificateParams, DnType, Issuer, KeyPair, date_time_ymd};
 use serde_json::{Value, json};
 
 use crate::domains::add;
-use crate::support::{Level, Workspace, with_clock};
+use crate::support::{Level, Workspace};
 
 /// Creates a certificate that an authority with this name issued, valid for the years from 2000 to `until`.
 fn issued(authority: &str, holder: &str, until: i32) -> String {
@@ -23,8 +23,7 @@ fn issued(authority: &str, holder: &str, until: i32) -> String {
 
 #[tokio::test]
 async fn certificate_is_described_with_its_holder_issuer_and_end() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let (_, path) = add(&workspace, "corp.example").await;
     let path = format!("{path}certificate/");
     let owner = &workspace.owner;

@@ -38,8 +38,7 @@ async fn every_write_tells_in_a_dry_run_what_it_then_does_and_changes_nothing() 
 
 #[tokio::test]
 async fn dry_run_shows_the_response_and_the_activity_entries() {
-    let (config, _clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, _clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let roles = workspace.organization("roles/");
     let role = owner.post(&roles, json!({ "name": "Analysts" })).await.ok();

@@ -70,8 +70,7 @@ impl Seen {
 /// Requests every route below `/api/projects/` of a new workspace, below `root` instead: without a key, as a user of
 /// another organization, with a method that the path lacks, and as the owner. The activity log is requested last.
 async fn all_responses(root: &str) -> Vec<Seen> {
-    let (config, _clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, _clock) = Workspace::timed().await;
     let shared = Objects::make(&workspace, "shared").await;
     let (stranger, _) = workspace.outsider("eve").await;
     let mut seen = Vec::new();

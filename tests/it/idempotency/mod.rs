@@ -15,7 +15,7 @@ use crate::batch_exports;
 use crate::signup::offer;
 use crate::support::dns::{Dns, Reply};
 pub use crate::support::idempotency::{post_once, stored};
-use crate::support::{JSON, Level, OWNER, TestResponse, Workspace, with_clock};
+use crate::support::{JSON, Level, OWNER, TestResponse, Workspace};
 
 const REUSED: &str = "This Idempotency-Key was used for a request with another body.";
 
@@ -128,8 +128,7 @@ async fn error_responses_are_not_stored() {
 
 #[tokio::test]
 async fn idempotency_key_can_be_reused_after_a_day() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let (path, body) = (workspace.dashboards(""), json!({ "name": "x".repeat(300) }));
     let first = post_once(&workspace.owner, &path, "one", &body).await;
     clock.advance(Duration::from_secs(24 * 60 * 60 - 1));

@@ -18,8 +18,7 @@ async fn left(workspace: &Workspace, count: usize) {
 
 #[tokio::test]
 async fn expired_stored_responses_are_deleted_without_further_requests() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let (path, body) = (workspace.dashboards(""), json!({ "name": "Sales" }));
     let first = post_once(&workspace.owner, &path, "one", &body).await;
     clock.advance(DAY / 2);
@@ -40,8 +39,7 @@ async fn expired_stored_responses_are_deleted_without_further_requests() {
 
 #[tokio::test]
 async fn stored_responses_of_a_deleted_organization_expire() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let (ann, made) = workspace.outsider("ann").await;
     let path = format!("/api/organizations/{}/", made["id"].as_str().expect("an id"));
     let invite = json!({ "target_email": "somebody@corp.example" });

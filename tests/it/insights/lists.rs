@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::dashboards::{embedded, make};
-use crate::support::{Level, TestClient, Workspace, column, with_clock};
+use crate::support::{Level, TestClient, Workspace, column};
 
 use super::{insights, make_insight};
 
@@ -139,8 +139,7 @@ async fn insights_are_filtered_by_the_type_of_their_query() {
 
 #[tokio::test]
 async fn insights_are_filtered_by_absolute_and_relative_times() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     // The clock begins at 2023-11-14T22:13:20Z.
     let (_, old) = make_insight(&workspace, owner, json!({"name": "old"})).await;
@@ -173,8 +172,7 @@ async fn insights_are_filtered_by_absolute_and_relative_times() {
 
 #[tokio::test]
 async fn insights_are_sorted_by_the_requested_column_and_by_id_otherwise() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let ann = workspace.member("ann", Level::Member).await;
     let mut paths = Vec::new();

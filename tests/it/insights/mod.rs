@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::dashboards::{at_the_moment, embedded};
 use crate::support::bodies::{changed, insight, page};
-use crate::support::{TestClient, TestResponse, Workspace};
+use crate::support::{Level, TestClient, TestResponse, Workspace};
 
 /// The fields of the basic form.
 const BASIC: [&str; 20] = [
@@ -187,10 +187,9 @@ async fn patch_without_saved_sets_it_and_a_change_clears_is_sample() {
 
 #[tokio::test]
 async fn every_visible_change_moves_the_modification_and_equal_values_change_nothing() {
-    let (config, clock) = crate::support::with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
-    let ann = workspace.member("ann", steward::testing::resources::members::Level::Member).await;
+    let ann = workspace.member("ann", Level::Member).await;
     let (made, one) = make_insight(&workspace, owner, json!({})).await;
     let (mut last, ann_id) = (made, embedded(&ann).await["id"].clone());
     for sent in [

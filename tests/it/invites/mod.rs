@@ -183,8 +183,7 @@ async fn all_spellings_of_a_domain_are_one_address() {
 
 #[tokio::test]
 async fn new_invite_replaces_the_old_one() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let sent = |address: &str, level: i64| json!({ "target_email": address, "level": level });
     let first = invite(&workspace.owner, &workspace, sent("ann@x.example", 15)).await;
     invite(&workspace.owner, &workspace, sent("bob@x.example", 1)).await;
@@ -215,8 +214,7 @@ async fn invite_expires_after_its_time_to_live() {
 
 #[tokio::test]
 async fn combined_invite_keeps_the_level_of_a_pending_invite() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let member = workspace.member("ann", Level::Member).await;
     let sent = |level: i64| json!({ "target_email": "new@x.example", "level": level, "combine_pending_invites": true });
     // Without a pending invite, the new one gets its own values.

@@ -7,7 +7,7 @@ use crate::support::activity::entries;
 use crate::support::invites::invite;
 use crate::support::roles::{add_role, add_to_role};
 use crate::support::signup::Offer;
-use crate::support::{Level, Workspace, column, in_organization, with_clock};
+use crate::support::{Level, Workspace, column, in_organization};
 
 use super::{LEVEL, UNKNOWN};
 
@@ -23,8 +23,7 @@ async fn members_of(workspace: &Workspace, role: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn default_role_is_set_shown_and_cleared() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let (owner, organization) = (&workspace.owner, workspace.organization(""));
     let (role, path) = add_role(&workspace, "Analysts").await;
     let (second, other) = add_role(&workspace, "Billing").await;
@@ -178,8 +177,7 @@ async fn user_who_returns_gets_the_default_role_again() {
 
 #[tokio::test]
 async fn deleting_the_default_role_clears_it_and_moves_the_organizations_version() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let (role, path) = add_role(&workspace, "Analysts").await;
     let (_, other) = add_role(&workspace, "Billing").await;
     set_default(&workspace, &role["id"]).await;

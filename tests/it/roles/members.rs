@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::idempotency::post_once;
 use crate::support::roles::{add_role, add_to_role};
-use crate::support::{Level, OWNER, Workspace, in_organization, with_clock};
+use crate::support::{Level, OWNER, Workspace, in_organization};
 
 use super::{UNKNOWN, fields};
 
@@ -33,8 +33,7 @@ fn emails(list: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn role_membership_has_exactly_these_fields_everywhere() {
-    let (config, _) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, _) = Workspace::timed().await;
     let ann = workspace.member("ann", Level::Member).await;
     let (role, path) = add_role(&workspace, "Analysts").await;
     let list = workspace.organization("members/");

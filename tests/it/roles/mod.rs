@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::support::idempotency::post_once;
 use crate::support::roles::{add_role, add_to_role};
-use crate::support::{Level, OWNER, TestResponse, Workspace, column, in_organization, with_clock};
+use crate::support::{Level, OWNER, TestResponse, Workspace, column, in_organization};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
 const TAKEN: &str = "There is already a role with this name.";
@@ -27,8 +27,7 @@ fn fields(body: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn role_has_exactly_these_fields_everywhere() {
-    let (config, _) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, _) = Workspace::timed().await;
     let ann = workspace.member("ann", Level::Member).await;
     let list = workspace.organization("roles/");
     let sent = json!({
@@ -283,8 +282,7 @@ async fn number_of_roles_of_an_organization_is_limited() {
 
 #[tokio::test]
 async fn role_changes_are_in_the_activity_log_without_a_creator_in_the_role() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let step = || clock.advance(Duration::from_secs(1));
     step();
@@ -324,8 +322,7 @@ async fn role_changes_are_in_the_activity_log_without_a_creator_in_the_role() {
 
 #[tokio::test]
 async fn basic_form_has_the_number_of_members_in_place_of_the_members() {
-    let (config, _) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, _) = Workspace::timed().await;
     for name in ["ann", "bob", "gone"] {
         workspace.member(name, Level::Member).await;
     }

@@ -13,7 +13,7 @@ use steward::testing::store::Tx;
 use tokio::sync::oneshot;
 
 use super::assert_ended;
-use crate::api_keys::{CURRENT, ME, at, holder, make, standing};
+use crate::api_keys::{CURRENT, ME, at, holder, make};
 use crate::support::sessions::{SESSIONS, SignedIn, browser, sign_in, sign_in_by_link};
 use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, eventually, with_clock};
 
@@ -38,7 +38,7 @@ async fn assert_dead(workspace: &Workspace, session: &SignedIn) {
 
 #[tokio::test]
 async fn session_ends_when_its_key_is_revoked_rolled_or_expires() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let (key, session) = bound(&workspace).await;
     assert_eq!(session.client.get(ME).await.status, 200);
     workspace.owner.delete(&at(&key, "")).await.assert_empty(204);
@@ -129,7 +129,7 @@ async fn sessions_of_a_deactivated_user_end_for_good() {
 
 #[tokio::test]
 async fn session_ends_twelve_hours_after_its_last_recorded_use() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let session = sign_in(&workspace, &workspace.made.api_key).await;
     clock.advance(Duration::from_secs(12 * 3600 - 1));
     assert!(workspace.app.verify_session(&session.text).is_ok());
@@ -156,7 +156,7 @@ async fn used(workspace: &Workspace, session: &SignedIn) {
 
 #[tokio::test]
 async fn use_of_a_session_is_recorded_after_ten_minutes_and_keeps_it_alive() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let (key, session) = bound(&workspace).await;
     clock.advance(Duration::from_mins(10));
     used(&workspace, &session).await;
@@ -177,7 +177,7 @@ async fn use_of_a_session_is_recorded_after_ten_minutes_and_keeps_it_alive() {
 
 #[tokio::test]
 async fn session_ends_seven_days_after_sign_in_however_often_it_is_used() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let session = sign_in(&workspace, &workspace.made.api_key).await;
     for _ in 0..14 {
         clock.advance(Duration::from_hours(12) - Duration::from_secs(1));

@@ -10,7 +10,7 @@ use steward::testing::resources::sessions::SignInLink;
 use steward::testing::store::Progress;
 
 use super::assert_ended;
-use crate::api_keys::{ME, standing};
+use crate::api_keys::ME;
 use crate::signup::offer;
 use crate::support::sessions::{SignedIn, browser, sign_in, sign_in_by_link};
 use crate::support::{Level, OWNER, Workspace};
@@ -72,7 +72,7 @@ async fn concurrent_uses_of_a_sign_in_link_create_one_session() {
 
 #[tokio::test]
 async fn sign_in_link_expires_after_five_minutes() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let code = new_code(&workspace).await;
     clock.advance(Duration::from_secs(299));
     assert!(workspace.app.find_sign_in_link(&code).is_ok());
@@ -82,7 +82,7 @@ async fn sign_in_link_expires_after_five_minutes() {
 
 #[tokio::test]
 async fn sixth_sign_in_link_of_a_user_replaces_the_first() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let mut codes = Vec::new();
     for _ in 0..6 {
         clock.advance(Duration::from_secs(1));
@@ -137,7 +137,7 @@ async fn console_link(
 
 #[tokio::test]
 async fn console_command_creates_a_link_for_the_only_active_user_or_the_named_one() {
-    let (workspace, _) = standing().await;
+    let (workspace, _) = Workspace::timed().await;
     let made = console_link(&workspace, None, false).await.expect("a link");
     let url = made["url"].as_str().expect("a link").to_owned();
     let code = url.strip_prefix("http://steward.localhost:8000/console/enter/#").expect("a code");

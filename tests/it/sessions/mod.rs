@@ -11,7 +11,7 @@ use axum::http::header::COOKIE;
 use serde_json::{Value, json};
 use steward::testing::resources::sessions::Fields;
 
-use crate::api_keys::{CURRENT, ME, at, holder, make, standing};
+use crate::api_keys::{CURRENT, ME, at, holder, make};
 use crate::support::dry_run::dry_run;
 use crate::support::sessions::{SESSIONS, SignedIn, USER_AGENT, browser, sign_in, sign_in_by_link};
 use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, log};
@@ -32,7 +32,7 @@ pub async fn listed(caller: &TestClient) -> Vec<String> {
 
 #[tokio::test]
 async fn session_list_shows_the_callers_live_sessions_newest_first() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let key = workspace.owner.get(CURRENT).await.ok();
     workspace.owner.get(SESSIONS).await.assert_is(200, json!([]));
     let by_key = sign_in(&workspace, &workspace.made.api_key).await;
@@ -143,7 +143,7 @@ async fn signing_out_needs_no_scope() {
 
 #[tokio::test]
 async fn further_session_of_a_user_ends_the_oldest_of_fifty() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let mut sessions = Vec::new();
     for _ in 0..51 {
         clock.advance(Duration::from_secs(1));
@@ -157,7 +157,7 @@ async fn further_session_of_a_user_ends_the_oldest_of_fifty() {
 
 #[tokio::test]
 async fn sign_ins_with_one_key_do_not_end_the_sessions_of_others() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let narrow = workspace.key(OWNER, &["dashboard:read"]).await;
     let sign_in_at_next_second = async |key: Option<&str>| {
         clock.advance(Duration::from_secs(1));

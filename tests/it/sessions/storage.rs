@@ -12,7 +12,7 @@ use steward::testing::resources::sessions::SignInRequest;
 use steward::testing::store::{Place, PreparedRestore, Progress, Store, Table, receive};
 
 use super::assert_ended;
-use crate::api_keys::{ME, at, make, standing};
+use crate::api_keys::{ME, at, make};
 use crate::exports::{copied, export, how, sent};
 use crate::support::sessions::{SignedIn, sign_in, sign_in_by_link};
 use crate::support::{Level, Workspace, eventually};
@@ -156,7 +156,7 @@ async fn sessions_survive_a_restart() {
 
 #[tokio::test]
 async fn maintenance_deletes_sessions_that_ended_and_links_and_requests_that_expired() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let app = &workspace.app;
     let user = workspace.made.user_id;
     let key = make(&workspace.owner, json!({ "label": "x", "scopes": ["*"] })).await;
@@ -178,7 +178,7 @@ async fn maintenance_deletes_sessions_that_ended_and_links_and_requests_that_exp
 
 #[tokio::test]
 async fn maintenance_deletes_the_session_of_a_revoked_key() {
-    let (workspace, clock) = standing().await;
+    let (workspace, clock) = Workspace::timed().await;
     let app = &workspace.app;
     let key = make(&workspace.owner, json!({ "label": "x", "scopes": ["*"] })).await;
     sign_in(&workspace, key["value"].as_str().expect("a value")).await;

@@ -5,14 +5,13 @@ use serde_json::{Value, json};
 
 use super::{assert_opens, opened};
 use crate::support::sharing::{Board, is_unlisted};
-use crate::support::{Level, OWNER, Workspace, with_clock};
+use crate::support::{Level, OWNER, Workspace};
 
 const NO_EDIT: &str = "You don't have edit permissions for this insight.";
 
 #[tokio::test]
 async fn public_json_shows_the_insight_without_personal_data() {
-    let (config, _clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, _clock) = Workspace::timed().await;
     let query =
         json!({"kind": "InsightVizNode", "source": {"kind": "TrendsQuery", "x": 1.0, "y": 1}});
     let sent = json!({

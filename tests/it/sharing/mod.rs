@@ -21,7 +21,7 @@ use crate::insights::version;
 use crate::support::idempotency::stored;
 use crate::support::refusals::Refusal;
 use crate::support::sharing::{Board, token};
-use crate::support::{Level, Workspace, with_clock};
+use crate::support::{Level, Workspace};
 
 const NO_EDIT: &str = "You don't have edit permissions for this dashboard.";
 const BEGAN: &str = "2023-11-14T22:13:20Z";
@@ -109,8 +109,7 @@ async fn same_dashboard_in_another_data_file_has_another_token() {
 
 #[tokio::test]
 async fn enabling_sharing_keeps_the_token_and_sets_is_shared() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let board = Board::make(&workspace, json!({ "name": "Numbers" })).await;
     let before = board.token(&workspace.owner).await;
     let mut dashboard = workspace.owner.get(&board.one).await.ok();
@@ -142,8 +141,7 @@ async fn enabling_sharing_keeps_the_token_and_sets_is_shared() {
 
 #[tokio::test]
 async fn disabling_sharing_revokes_the_token_permanently() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let board = Board::make(&workspace, json!({})).await;
     let first = board.enable(&workspace.owner, true).await;
     clock.advance(Duration::from_mins(1));
@@ -169,8 +167,7 @@ async fn disabling_sharing_revokes_the_token_permanently() {
 
 #[tokio::test]
 async fn replaced_sharing_token_works_for_five_more_minutes() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     for shared in both(&workspace).await {
         let began = workspace.app.now().to_string();
         let first = shared.enable(&workspace.owner, true).await;
@@ -198,8 +195,7 @@ async fn replaced_sharing_token_works_for_five_more_minutes() {
 
 #[tokio::test]
 async fn of_two_refreshes_within_five_minutes_only_the_last_old_token_remains() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let board = Board::make(&workspace, json!({})).await;
     let first = board.enable(&workspace.owner, true).await;
     let second = board.refresh(&workspace.owner).await;
@@ -397,8 +393,7 @@ async fn deleting_a_dashboard_closes_its_page_and_restoring_reopens_it() {
 #[tokio::test]
 async fn deleted_project_or_organization_closes_its_pages_before_its_records_are_deleted() {
     for whole in [false, true] {
-        let (config, _clock) = with_clock();
-        let workspace = Workspace::with(config).await;
+        let (workspace, _clock) = Workspace::timed().await;
         let board = Board::make(&workspace, json!({})).await;
         let first = board.enable(&workspace.owner, true).await;
         let second = board.refresh(&workspace.owner).await;
@@ -427,8 +422,7 @@ async fn deleted_project_or_organization_closes_its_pages_before_its_records_are
 
 #[tokio::test]
 async fn after_concurrent_sharing_changes_only_current_and_previous_tokens_work() {
-    let (config, _clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, _clock) = Workspace::timed().await;
     let board = Board::make(&workspace, json!({})).await;
     for round in 0..10_u32 {
         board.enable(&workspace.owner, true).await;

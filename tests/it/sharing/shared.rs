@@ -8,12 +8,11 @@ use steward::testing::fair_queue::Consumer;
 use steward::testing::resources::dashboards::tiles;
 
 use crate::support::sharing::{Board, add_insight, add_text, is_unlisted, swell};
-use crate::support::{OWNER, Workspace, eventually, with_clock};
+use crate::support::{OWNER, Workspace, eventually};
 
 #[tokio::test]
 async fn public_json_shows_the_dashboard_without_personal_data() {
-    let (config, _clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, _clock) = Workspace::timed().await;
     let sent = json!({
         "name": "Numbers", "description": "All of them", "tags": ["b", "A"],
         "filters": { "date_from": "-7d" }, "pinned": true, "restriction_level": 37,
@@ -143,8 +142,7 @@ async fn opens_nothing(workspace: &Workspace, token: &str) {
 
 #[tokio::test]
 async fn invalid_tokens_all_return_the_same_response() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let board = Board::make(&workspace, json!({})).await;
     opens_nothing(&workspace, &board.token(&workspace.owner).await).await;
     let expired = board.enable(&workspace.owner, true).await;

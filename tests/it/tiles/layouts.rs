@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::dashboards::make;
 use crate::support::refusals::Refusal;
-use crate::support::{TestClient, Workspace};
+use crate::support::{Level, TestClient, Workspace};
 
 use super::{put_insight, put_texts, shown};
 
@@ -169,7 +169,7 @@ async fn every_setting_of_a_tile_is_stored_and_copied() {
 async fn arrangement_is_saved_without_tiles_that_were_moved_away() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
-    let ann = workspace.member("ann", steward::testing::resources::members::Level::Member).await;
+    let ann = workspace.member("ann", Level::Member).await;
     let (id, one) = make(&workspace, owner, json!({})).await;
     let (other, _) = make(&workspace, owner, json!({})).await;
     let mut ids = Vec::new();
