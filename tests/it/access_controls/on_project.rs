@@ -163,6 +163,7 @@ async fn rule_for_everyone_moves_the_projects_version_when_it_changes_the_projec
     let after = version().await;
     assert_ne!(after.0, before.0);
     assert_eq!(after.1, "2025-01-02T03:05:05Z");
+    assert_eq!(scene.owner().get(&project).await.ok()["access_control"], true);
 }
 
 #[tokio::test]

@@ -3,7 +3,6 @@
 mod batches;
 mod default_role;
 mod deletion;
-mod histories;
 mod members;
 
 use std::time::Duration;
