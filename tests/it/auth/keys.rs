@@ -115,19 +115,6 @@ async fn key_of_another_data_file_is_rejected() {
 }
 
 #[tokio::test]
-async fn revoked_key_is_rejected_at_once() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("max", Level::Member).await;
-    assert_eq!(member.get(ME).await.status, 200);
-    let id = listed(&workspace.app, "max@corp.example").await["id"].clone();
-    let id = serde_json::from_value(id).expect("an id");
-    workspace.run_operation(Operation::KeyRevoke { id }).await;
-    member.get(ME).await.is_bad_key();
-    member.post(&workspace.dashboards(""), json!({})).await.is_bad_key();
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
 async fn key_expires_exactly_at_its_expiry_time() {
     let (workspace, _) = Workspace::timed().await;
     for (expires_in, open) in [(-1, false), (0, false), (1, true)] {

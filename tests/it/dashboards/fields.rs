@@ -140,21 +140,6 @@ async fn invalid_booleans_are_rejected_in_every_boolean_field() {
 }
 
 #[tokio::test]
-async fn dashboard_is_deleted_and_restored_with_any_boolean_spelling() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make(&workspace, owner, json!({})).await;
-    for (yes, no) in [(json!("yes"), json!("no")), (json!(1), json!(0)), (json!("ON"), json!("F"))]
-    {
-        assert_eq!(owner.patch(&one, json!({ "deleted": yes })).await.ok()["deleted"], true);
-        owner.get(&one).await.assert_not_found("Not found.");
-        assert_eq!(owner.patch(&one, json!({ "deleted": no })).await.ok()["deleted"], false);
-    }
-    let echoed = owner.patch(&one, json!({"delete_insights": "t"})).await.ok();
-    assert_eq!(echoed["delete_insights"], true);
-}
-
-#[tokio::test]
 async fn restriction_levels_are_21_or_37() {
     keeps("restriction_level", json!([["37", 37], [21, 21], [37, 37], ["21", 21]])).await;
     let wrong = json!([

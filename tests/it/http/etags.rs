@@ -8,6 +8,7 @@ use steward::testing::time::Timestamp;
 
 use crate::activity::entries;
 use crate::api_keys::{CURRENT, KEYS, at};
+use crate::support::roles::{add_role, add_to_role};
 use crate::support::{Level, TestClient, TestResponse, Workspace};
 use crate::{batch_exports, domains};
 
@@ -148,6 +149,11 @@ async fn delete_with_if_match_requires_the_current_version() {
     let path = at(&key.body, "");
     patch_if_match(owner, &path, &key.tag(), json!({ "label": "y" })).await.assert_stale();
     assert_deleted_if_current(owner, &path, &key.tag(), &rolled.tag()).await;
+
+    let (_, role) = add_role(&workspace, "Analysts").await;
+    let added = add_to_role(&workspace, &role, "ann@corp.example").await;
+    let path = format!("{role}role_memberships/{}/", added["id"].as_str().expect("an id"));
+    assert_deleted_if_current(owner, &path, "\"0-a\"", &current(&path).await).await;
 
     let rows = format!("{board}collaborators/");
     let row = owner.post(&rows, json!({ "user_uuid": ann, "level": 37 })).await;

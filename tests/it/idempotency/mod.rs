@@ -15,6 +15,7 @@ use crate::batch_exports;
 use crate::signup::offer;
 use crate::support::dns::{Dns, Reply};
 pub use crate::support::idempotency::{post_once, stored};
+use crate::support::roles::add_role;
 use crate::support::{JSON, Level, OWNER, TestResponse, Workspace};
 
 const REUSED: &str = "This Idempotency-Key was used for a request with another body.";
@@ -50,6 +51,7 @@ async fn posts(workspace: &Workspace) -> Vec<(String, Value)> {
     let key = json!({ "label": "x", "scopes": ["user:read"] });
     let key = at(&owner.post(KEYS, key).await.ok(), "roll/");
     let (_, [export, _]) = batch_exports::add(workspace, batch_exports::nowhere("Nightly")).await;
+    let (_, role) = add_role(workspace, "Analysts").await;
     vec![
         (KEYS.to_owned(), json!({ "label": "y", "scopes": ["user:read"] })),
         (key, json!({ "grace_seconds": 60 })),
@@ -58,6 +60,8 @@ async fn posts(workspace: &Workspace) -> Vec<(String, Value)> {
         ("/api/organizations/".to_owned(), json!({ "name": "Second" })),
         (workspace.organization("projects/"), json!({ "name": "Shop" })),
         (workspace.organization("domains/"), json!({ "domain": "corp.example" })),
+        (workspace.organization("roles/"), json!({ "name": "Readers" })),
+        (format!("{role}role_memberships/"), json!({ "user_uuid": ann })),
         (workspace.organization("invites/"), json!({ "target_email": "bob@corp.example" })),
         (workspace.organization("invites/bulk/"), json!([{ "target_email": "eve@corp.example" }])),
         (workspace.project("insights/"), json!({ "name": "Visits" })),

@@ -11,7 +11,6 @@ use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::idempotency::post_once;
 use crate::support::roles::{add_role, add_to_role};
 use crate::support::{Level, OWNER, TestResponse, Workspace, column, in_organization};
 
@@ -251,18 +250,6 @@ async fn whatever_shows_in_a_role_moves_its_version() {
     let gone = owner.if_match(Method::DELETE, &path, &renamed.tag(), Value::Null).await;
     gone.assert_empty(204);
     workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn repeated_creation_with_an_idempotency_key_returns_the_first_role() {
-    let workspace = Workspace::new().await;
-    let list = workspace.organization("roles/");
-    let sent = json!({ "name": "Analysts" });
-    let first = post_once(&workspace.owner, &list, "role-1", &sent).await;
-    let again = post_once(&workspace.owner, &list, "role-1", &sent).await;
-    again.assert_is(201, first.body);
-    assert_eq!(again.headers["idempotent-replayed"], "true");
-    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 1);
 }
 
 #[tokio::test]
