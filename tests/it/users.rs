@@ -1,10 +1,10 @@
 //! Tests of `/api/users/@me/`.
 
 use serde_json::{Value, json};
-use steward::testing::operator::{Operation, UserOptions};
+use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete;
 
-use crate::support::{Level, OWNER, Workspace, redacted};
+use crate::support::{Level, OWNER, Workspace, new_user, redacted};
 
 const ME: &str = "/api/users/@me/";
 
@@ -262,14 +262,7 @@ async fn limited_key_shows_only_its_organizations_and_projects() {
 #[tokio::test]
 async fn user_without_an_organization_has_no_current_one() {
     let workspace = Workspace::new().await;
-    let alone = Operation::UserCreate(UserOptions {
-        email: "solo@Else.Example".to_owned(),
-        first_name: String::new(),
-        last_name: String::new(),
-        organization: None,
-        level: Level::Member,
-        existing: false,
-    });
+    let alone = Operation::UserCreate(new_user("solo@Else.Example", None));
     workspace.run_operation(alone).await;
     let solo = workspace.key("SOLO@else.example", &["*"]).await;
     let me = solo.get(ME).await.ok();

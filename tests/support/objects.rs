@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::http::routes::RouteSpec;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 use steward::testing::router::routes;
 
 use super::sessions::sign_in;
-use super::{OWNER, Workspace, new_organization, new_user};
+use super::{OWNER, Workspace, new_user};
 
 /// One object of each type: an id or a token for each parameter of a path, such as `{project_id}` or `/domains/{id}`.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ impl Objects {
     /// Creates an organization of the owner with this name and one object of each type. Its member is a collaborator
     /// on the dashboard.
     pub async fn make(workspace: &Workspace, name: &str) -> Self {
-        let made = workspace.run_operation(new_organization(name, OWNER)).await;
+        let made = workspace.add_organization(name, OWNER).await;
         let organization = made["id"].as_str().expect("an id").to_owned();
         let email = format!("{name}@corp.example");
         let user = join(workspace, &organization, &email, Level::Member).await;
@@ -121,7 +121,8 @@ impl Objects {
 
 /// Creates a user as a member of the organization, and returns the user's UUID.
 pub async fn join(workspace: &Workspace, organization: &str, email: &str, level: Level) -> String {
-    let new = new_user(email, organization.parse().expect("an id"), level);
-    let made = workspace.run_operation(Operation::UserCreate(new)).await;
+    let new = new_user(email, Some(organization.parse().expect("an id")));
+    let new = Operation::UserCreate(UserOptions { level, ..new });
+    let made = workspace.run_operation(new).await;
     made["uuid"].as_str().expect("a UUID").to_owned()
 }

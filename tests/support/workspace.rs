@@ -233,8 +233,8 @@ impl Workspace {
     /// Creates a member of the first organization, `name@corp.example`. The caller's key has every scope.
     pub async fn member(&self, name: &str, level: Level) -> TestClient {
         let email = format!("{name}@corp.example");
-        let new = new_user(&email, self.made.organization_id, level);
-        let new = UserOptions { first_name: name.to_owned(), ..new };
+        let new = new_user(&email, Some(self.made.organization_id));
+        let new = UserOptions { first_name: name.to_owned(), level, ..new };
         self.run_operation(Operation::UserCreate(new)).await;
         self.key(&email, &["*"]).await
     }
@@ -243,21 +243,28 @@ impl Workspace {
     /// the operation's result.
     pub async fn outsider(&self, name: &str) -> (TestClient, Value) {
         let email = format!("{name}@other.example");
-        let made = self.run_operation(new_organization(&format!("{name}'s"), &email)).await;
+        let made = self.add_organization(&format!("{name}'s"), &email).await;
         (self.key(&email, &["*"]).await, made)
     }
 
     /// Creates a second organization of the owner. Returns its id and that of its project.
     pub async fn second_organization(&self) -> (String, Value) {
-        let made = self.run_operation(new_organization("Second", OWNER)).await;
+        let made = self.add_organization("Second", OWNER).await;
         (made["id"].as_str().expect("an id").to_owned(), made["project_id"].clone())
+    }
+
+    /// Creates an organization of this owner as the operator. Returns the operation's result.
+    pub async fn add_organization(&self, name: &str, owner: &str) -> Value {
+        let (name, owner) = (name.to_owned(), owner.to_owned());
+        let new = OrganizationOptions { name, owner, existing: false };
+        self.run_operation(Operation::OrganizationCreate(new)).await
     }
 
     /// Makes an existing user a member of the first organization again.
     pub async fn rejoin(&self, email: &str, level: Level) {
-        let known = new_user(email, self.made.organization_id, level);
-        let known = UserOptions { existing: true, ..known };
-        self.run_operation(Operation::UserCreate(known)).await;
+        let new = new_user(email, Some(self.made.organization_id));
+        let new = UserOptions { level, existing: true, ..new };
+        self.run_operation(Operation::UserCreate(new)).await;
     }
 
     /// Activates or deactivates a user.
@@ -273,17 +280,14 @@ impl Workspace {
     /// Creates a restricted API key of this user: `{"organizations": [...], "projects": [...], "expires_in": 5}`.
     pub async fn limited_key(&self, email: &str, scopes: &[&str], limits: Value) -> TestClient {
         let list = |name: &str| limits.get(name).cloned().unwrap_or_else(|| json!([]));
-        let made = self
-            .run_operation(Operation::KeyCreate(KeyOptions {
-                email: email.to_owned(),
-                label: "test".to_owned(),
-                scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
-                organizations: serde_json::from_value(list("organizations")).expect("ids"),
-                projects: serde_json::from_value(list("projects")).expect("ids"),
-                expires_in: limits.get("expires_in").and_then(Value::as_i64),
-                existing: false,
-            }))
-            .await;
+        let new = KeyOptions {
+            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            organizations: serde_json::from_value(list("organizations")).expect("ids"),
+            projects: serde_json::from_value(list("projects")).expect("ids"),
+            expires_in: limits.get("expires_in").and_then(Value::as_i64),
+            ..new_key(email, "test")
+        };
+        let made = self.run_operation(Operation::KeyCreate(new)).await;
         self.with_key(made["value"].as_str().expect("the key's value"))
     }
 
@@ -334,22 +338,29 @@ impl Workspace {
     }
 }
 
-/// Returns the options of a user who becomes a member of this organization.
-pub fn new_user(email: &str, organization: OrganizationId, level: Level) -> UserOptions {
+/// Returns the options of a new user without a name, a member of this organization or of none.
+pub fn new_user(email: &str, organization: Option<OrganizationId>) -> UserOptions {
     UserOptions {
         email: email.to_owned(),
         first_name: String::new(),
         last_name: String::new(),
-        organization: Some(organization),
-        level,
+        organization,
+        level: Level::Member,
         existing: false,
     }
 }
 
-/// Returns the operation that creates an organization of this owner.
-pub fn new_organization(name: &str, owner: &str) -> Operation {
-    let (name, owner) = (name.to_owned(), owner.to_owned());
-    Operation::OrganizationCreate(OrganizationOptions { name, owner, existing: false })
+/// Returns the options of a new API key with every scope.
+pub fn new_key(email: &str, label: &str) -> KeyOptions {
+    KeyOptions {
+        email: email.to_owned(),
+        label: label.to_owned(),
+        scopes: vec!["*".to_owned()],
+        organizations: Vec::new(),
+        projects: Vec::new(),
+        expires_in: None,
+        existing: false,
+    }
 }
 
 /// A closed data file: every read and write of its service fails with 503. Needs a runtime with several threads.

@@ -1,12 +1,12 @@
 //! `/api/projects/:project_id/dashboards/:id/access/`: what each member may do with a dashboard, and why.
 
 use serde_json::{Value, json};
-use steward::testing::operator::{Operation, UserOptions};
+use steward::testing::operator::Operation;
 
 use crate::dashboards::access::{BAD_LEVEL, Scene, VIEWER};
 use crate::dashboards::embedded;
-use crate::support::Level;
 use crate::support::bodies::page;
+use crate::support::new_user;
 
 use super::BAD_UUID;
 
@@ -314,15 +314,8 @@ async fn users_whom_lists_omit_and_deleted_roles_are_left_out() {
     let bob = scene.workspace.uuid("bob@corp.example").await;
     scene.workspace.set_active("max@corp.example", false).await;
     scene.leave("bob").await;
-    let bot = Operation::UserCreate(UserOptions {
-        email: "max@posthogbot.user".to_owned(),
-        first_name: String::new(),
-        last_name: String::new(),
-        organization: Some(scene.workspace.made.organization_id),
-        level: Level::Member,
-        existing: false,
-    });
-    scene.workspace.run_operation(bot).await;
+    let bot = new_user("max@posthogbot.user", Some(scene.workspace.made.organization_id));
+    scene.workspace.run_operation(Operation::UserCreate(bot)).await;
     let page = scene.owner().get(&scene.access("")).await.ok();
     let left = ["ada", "ann", "cleo", "owner"].map(|name| format!("{name}@corp.example"));
     assert_eq!(

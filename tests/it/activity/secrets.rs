@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::http::routes::RouteSpec;
+use steward::testing::ids::OrganizationId;
 use steward::testing::operator::{KeyOptions, Operation, OrganizationOptions, UserOptions};
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 use steward::testing::router::routes;
@@ -14,7 +15,7 @@ use crate::signup::Offer;
 use crate::support::dns::{Dns, Reply};
 use crate::support::dry_run::DryRunOutcome;
 use crate::support::objects::Objects;
-use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace};
+use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, new_key, new_user};
 
 /// The names of response fields that contain secrets.
 const SECRETS: [&str; 5] =
@@ -381,41 +382,21 @@ async fn others(walk: &mut Walk) {
 /// Runs the operator commands.
 async fn operator(walk: &mut Walk) {
     let organization = Some(walk.workspace.made.organization_id);
-    let owner = OWNER.to_owned();
-    walk.operates(
-        Operation::OrganizationCreate(OrganizationOptions {
-            name: "Three".to_owned(),
-            owner: owner.clone(),
-            existing: false,
-        }),
-        "Organization created",
-    )
-    .await;
+    let (name, owner) = ("Three".to_owned(), OWNER.to_owned());
+    let made = OrganizationOptions { name, owner, existing: false };
+    walk.operates(Operation::OrganizationCreate(made), "Organization created").await;
     let email = "eve@corp.example".to_owned();
-    let user = |organization| {
-        Operation::UserCreate(UserOptions {
-            email: email.clone(),
-            first_name: String::new(),
-            last_name: String::new(),
-            organization,
-            level: Level::Member,
-            existing: organization.is_some(),
-        })
+    let user = |organization: Option<OrganizationId>| {
+        let existing = organization.is_some();
+        Operation::UserCreate(UserOptions { existing, ..new_user(&email, organization) })
     };
     walk.operates(user(None), "User created").await;
     walk.operates(user(organization), "OrganizationMembership created").await;
     let off = Operation::UserSetActive { email: email.clone(), active: false };
     walk.operates(off, "User updated").await;
-    let made = Operation::KeyCreate(KeyOptions {
-        email: owner,
-        label: "label".to_owned(),
-        scopes: vec!["*".to_owned()],
-        organizations: organization.into_iter().collect(),
-        projects: Vec::new(),
-        expires_in: None,
-        existing: false,
-    });
-    let made = walk.operates(made, "PersonalAPIKey created").await;
+    let organizations = organization.into_iter().collect();
+    let made = KeyOptions { organizations, ..new_key(OWNER, "label") };
+    let made = walk.operates(Operation::KeyCreate(made), "PersonalAPIKey created").await;
     let id = serde_json::from_value(made["id"].clone()).expect("an id");
     walk.operates(Operation::KeyRevoke { id }, "PersonalAPIKey deleted").await;
 }

@@ -13,7 +13,7 @@ use crate::support::dns::Dns;
 use crate::support::dry_run::dry_run;
 use crate::support::objects::{Objects, join};
 use crate::support::refusals::Refusal;
-use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace};
+use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, new_user};
 
 const OPERATIONS: &str = "/api/personal_api_keys/operations/";
 
@@ -213,14 +213,7 @@ async fn reasons_name_only_organizations_that_the_asking_key_may_see() {
 
 /// Adds the owner of the first organization to another one as a member.
 async fn join_existing(workspace: &Workspace, organization: &str) {
-    workspace
-        .run_operation(Operation::UserCreate(UserOptions {
-            email: OWNER.to_owned(),
-            first_name: String::new(),
-            last_name: String::new(),
-            organization: Some(organization.parse().expect("an id")),
-            level: Level::Member,
-            existing: true,
-        }))
-        .await;
+    let new = new_user(OWNER, Some(organization.parse().expect("an id")));
+    let new = UserOptions { existing: true, ..new };
+    workspace.run_operation(Operation::UserCreate(new)).await;
 }

@@ -7,12 +7,12 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::auth::{PathTarget, Requirements};
 use steward::testing::http::routes::RouteSpec;
-use steward::testing::operator::{KeyOptions, Operation};
+use steward::testing::operator::Operation;
 use steward::testing::router::routes;
 
 use crate::support::dns::Dns;
 use crate::support::objects::{Objects, join};
-use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace};
+use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, new_key};
 
 /// Creates a workspace whose DNS server knows no names.
 async fn workspace() -> (Workspace, Dns) {
@@ -87,18 +87,8 @@ async fn dead_keys(workspace: &Workspace) -> Vec<(&'static str, TestClient)> {
 
 /// Returns a key that was used and then revoked.
 async fn revoked(workspace: &Workspace) -> TestClient {
-    let email = OWNER.to_owned();
-    let made = workspace
-        .run_operation(Operation::KeyCreate(KeyOptions {
-            email,
-            label: "short-lived".to_owned(),
-            scopes: vec!["*".to_owned()],
-            organizations: Vec::new(),
-            projects: Vec::new(),
-            expires_in: None,
-            existing: false,
-        }))
-        .await;
+    let made = Operation::KeyCreate(new_key(OWNER, "short-lived"));
+    let made = workspace.run_operation(made).await;
     let caller = workspace.with_key(made["value"].as_str().expect("a key"));
     caller.get("/api/users/@me/").await.ok();
     let id = serde_json::from_value(made["id"].clone()).expect("an id");

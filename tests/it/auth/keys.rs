@@ -10,7 +10,9 @@ use steward::testing::operator::{KeyOptions, Operation, perform};
 use steward::testing::store::Progress;
 
 use crate::dashboards::access::allows;
-use crate::support::{Level, OWNER, TestResponse, Workspace, eventually_async, with_clock};
+use crate::support::{
+    Level, OWNER, TestResponse, Workspace, eventually_async, new_key, with_clock,
+};
 
 const ME: &str = "/api/users/@me/";
 
@@ -200,15 +202,8 @@ async fn concurrent_first_uses_of_a_key_all_succeed() {
 async fn key_label_is_trimmed_and_must_not_be_blank() {
     let workspace = Workspace::new().await;
     let create = |label: &str| {
-        Operation::KeyCreate(KeyOptions {
-            email: OWNER.to_owned(),
-            label: label.to_owned(),
-            scopes: vec!["logs:read".to_owned(), "llm_gateway:read".to_owned()],
-            organizations: Vec::new(),
-            projects: Vec::new(),
-            expires_in: None,
-            existing: false,
-        })
+        let scopes = vec!["logs:read".to_owned(), "llm_gateway:read".to_owned()];
+        Operation::KeyCreate(KeyOptions { scopes, ..new_key(OWNER, label) })
     };
     let refused =
         perform(&workspace.app, create("  "), Progress::silent()).await.expect_err("no label");

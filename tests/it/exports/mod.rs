@@ -17,7 +17,7 @@ use steward::Config;
 use steward::testing::bootstrap;
 use steward::testing::ids::{ProjectId, UserId};
 use steward::testing::mail::pace::{Pace, PaceKey};
-use steward::testing::operator::{KeyOptions, Operation};
+use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete::PendingDeletion;
 use steward::testing::resources::invites::InviteMail;
 use steward::testing::resources::record_registry;
@@ -36,7 +36,7 @@ use crate::signup::Offer;
 use crate::support::exports::{lines, sealed};
 use crate::support::objects::Objects;
 use crate::support::sessions::SESSIONS;
-use crate::support::{Level, OWNER, TestClient, Workspace, column, eventually};
+use crate::support::{Level, OWNER, TestClient, Workspace, column, eventually, new_key};
 
 /// Returns export settings with the system's folder for temporary files.
 pub fn how(secrets: bool) -> ExportOptions {
@@ -487,15 +487,7 @@ async fn after_an_import_without_secrets_old_keys_fail_and_other_data_is_present
     for key in all.secrets.iter().filter(|secret| secret.starts_with("phx_")) {
         assert_eq!(TestClient::of(routes.clone(), key).get("/api/users/@me/").await.status, 401);
     }
-    let wanted = Operation::KeyCreate(KeyOptions {
-        email: OWNER.to_owned(),
-        label: "anew".to_owned(),
-        scopes: vec!["*".to_owned()],
-        organizations: Vec::new(),
-        projects: Vec::new(),
-        expires_in: None,
-        existing: false,
-    });
+    let wanted = Operation::KeyCreate(new_key(OWNER, "anew"));
     let made =
         steward::testing::operator::perform(&app, wanted, Progress::silent()).await.expect("a key");
     let caller = TestClient::of(routes, made["value"].as_str().expect("a value"));

@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 use super::{Everything, all, answers, export, how, import, lines};
 use crate::support::exports::{first_of, sealed};
-use crate::support::{Level, OWNER, TestClient, Workspace, column, eventually};
+use crate::support::{Level, OWNER, TestClient, Workspace, column, eventually, new_user};
 
 async fn try_export(
     store: &Store,
@@ -230,16 +230,9 @@ async fn user_with_an_account_in_the_other_workspace_keeps_it() {
     let (ann, _) = target.outsider("neighbour").await;
     target.member("ann", Level::Member).await;
     let ann_there = target.uuid("ann@corp.example").await;
-    target
-        .run_operation(Operation::UserCreate(UserOptions {
-            email: OWNER.to_uppercase(),
-            first_name: "Other".to_owned(),
-            last_name: String::new(),
-            organization: None,
-            level: Level::Member,
-            existing: false,
-        }))
-        .await;
+    let other = new_user(&OWNER.to_uppercase(), None);
+    let other = UserOptions { first_name: "Other".to_owned(), ..other };
+    target.run_operation(Operation::UserCreate(other)).await;
     let limits = json!({ "organizations": [id] });
     let here = source.workspace.limited_key(OWNER, &["*"], limits).await;
     let before = shown(&here, &source).await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use steward::testing::operator::{Operation, UserOptions};
 
 use crate::support::refusals::{Refusal, each};
-use crate::support::{Level, TestClient, Workspace, column, redacted, walked};
+use crate::support::{Level, TestClient, Workspace, column, new_user, redacted, walked};
 
 const ON_CREATE: &str = "Primary dashboard cannot be set on project creation.";
 const NOT_OURS: &str = "Dashboard does not belong to this team.";
@@ -170,14 +170,8 @@ async fn live_events_token_is_signed_for_the_project() {
 async fn default_test_account_filters_exclude_public_mail_domains() {
     let workspace = Workspace::new().await;
     let join = |email: &str, organization| {
-        Operation::UserCreate(UserOptions {
-            email: email.to_owned(),
-            first_name: String::new(),
-            last_name: String::new(),
-            organization,
-            level: Level::Owner,
-            existing: false,
-        })
+        let new = new_user(email, organization);
+        Operation::UserCreate(UserOptions { level: Level::Owner, ..new })
     };
     workspace.run_operation(join("ann@gmail.com", None)).await;
     let ann = workspace.key("ann@gmail.com", &["*"]).await;
