@@ -231,37 +231,6 @@ async fn effective_update_changes_last_updated_at_and_an_empty_one_does_not() {
 }
 
 #[tokio::test]
-async fn deleted_and_unknown_batch_exports_return_404() {
-    let workspace = Workspace::new().await;
-    let (_, [of_organization, of_project]) = add(&workspace, nowhere("a")).await;
-    workspace.owner.delete(&of_project).await.assert_empty(204);
-    let (_, [other, _]) = add(&workspace, nowhere("b")).await;
-    workspace.owner.delete(&other).await.assert_empty(204);
-    let unknown = [UNKNOWN, "1", "x", "0189", &"9".repeat(5000)];
-    let lists = [workspace.organization("batch_exports/"), list_of(&workspace)];
-    let unknown = lists.iter().flat_map(|list| unknown.map(|id| format!("{list}{id}/")));
-    for path in unknown.chain([of_organization, of_project, other]) {
-        // The body is not checked if the export does not exist.
-        let body = json!({ "name": "", "model": 5 });
-        for (method, rest) in [
-            (Method::GET, ""),
-            (Method::PATCH, ""),
-            (Method::DELETE, ""),
-            (Method::POST, "pause/"),
-            (Method::POST, "unpause/"),
-        ] {
-            let path = format!("{path}{rest}");
-            let answer = workspace.owner.send(method, &path, Some(body.clone())).await;
-            answer.assert_not_found("Not found.");
-        }
-    }
-    for list in lists {
-        workspace.owner.get(&list).await.assert_is(200, page(json!([])));
-    }
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
 async fn organization_path_requires_project_id_on_create() {
     let workspace = Workspace::new().await;
     let list = workspace.organization("batch_exports/");

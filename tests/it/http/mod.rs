@@ -7,6 +7,7 @@ mod errors;
 mod etags;
 mod filters;
 mod fuzzed;
+mod missing;
 mod numbers;
 mod order;
 mod paging;

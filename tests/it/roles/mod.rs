@@ -195,27 +195,6 @@ async fn members_read_and_admins_write_roles() {
 }
 
 #[tokio::test]
-async fn unknown_foreign_and_malformed_role_is_404() {
-    let workspace = Workspace::new().await;
-    let (eve, foreign) = workspace.outsider("eve").await;
-    let theirs = in_organization(&foreign, "roles/");
-    let (foreign, their_path) = eve.create(&theirs, json!({ "name": "Theirs" })).await;
-    let sent = json!({ "name": "Mine" });
-    for id in [UNKNOWN, foreign["id"].as_str().expect("an id"), "7", "x", "%00", "@current"] {
-        let path = workspace.organization(&format!("roles/{id}/"));
-        workspace.owner.get(&path).await.assert_not_found("Not found.");
-        workspace.owner.patch(&path, sent.clone()).await.assert_not_found("Not found.");
-        workspace.owner.put(&path, sent.clone()).await.assert_not_found("Not found.");
-        // A missing object takes precedence over its fields.
-        workspace.owner.put(&path, json!({})).await.assert_not_found("Not found.");
-        workspace.owner.delete(&path).await.assert_not_found("Not found.");
-        let members = format!("{path}role_memberships/");
-        workspace.owner.get(&members).await.assert_not_found("Not found.");
-    }
-    eve.get(&their_path).await.assert_is(200, foreign);
-}
-
-#[tokio::test]
 async fn whatever_shows_in_a_role_moves_its_version() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;

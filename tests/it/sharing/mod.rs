@@ -256,32 +256,6 @@ async fn invalid_boolean_is_rejected() {
 }
 
 #[tokio::test]
-async fn sharing_of_a_missing_object_returns_404() {
-    let workspace = Workspace::new().await;
-    let beside = workspace.add_project(json!({})).await;
-    let elsewhere = |rest: String| format!("/api/projects/{beside}/{rest}/");
-    let kinds = [("dashboards", "Dashboard not found."), ("insights", "Insight not found.")];
-    for (shared, (kind, missing)) in both(&workspace).await.iter().zip(kinds) {
-        let paths = [
-            shared.one.clone(),
-            elsewhere(format!("{kind}/{}", shared.id)),
-            workspace.project(&format!("{kind}/99999/")),
-            workspace.project(&format!("{kind}/x/")),
-        ];
-        shared.enable(&workspace.owner, true).await;
-        workspace.owner.patch(&shared.one, json!({ "deleted": true })).await.ok();
-        for one in paths.map(|one| format!("{one}sharing/")) {
-            workspace.owner.get(&one).await.assert_not_found(missing);
-            for sent in [json!({ "enabled": true }), json!({ "enabled": "maybe" })] {
-                workspace.owner.patch(&one, sent).await.assert_not_found(missing);
-            }
-            let refresh = workspace.owner.post(&format!("{one}refresh/"), json!({})).await;
-            refresh.assert_not_found(missing);
-        }
-    }
-}
-
-#[tokio::test]
 async fn sharing_requires_edit_access_to_the_dashboard() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
