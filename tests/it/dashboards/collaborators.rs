@@ -5,12 +5,11 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::dashboards::access::{BEGAN, Scene, minute};
-use crate::dashboards::{embedded, make};
+use crate::dashboards::embedded;
 use crate::support::refusals::Refusal;
 use crate::support::{Level, TestClient, TestResponse};
 
 const EDIT: &str = "You don't have edit permissions for this dashboard.";
-const GONE: &str = "Dashboard not found.";
 const BAD_UUID: &str = "Must be a valid UUID.";
 const LOWEST: &str = "Cannot add collaborators to a dashboard on the lowest restriction level.";
 const STAYS: &str = "Cannot remove collaborators from a dashboard on the lowest restriction level.";

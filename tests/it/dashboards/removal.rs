@@ -51,23 +51,28 @@ async fn only_deleted_false_restores_a_dashboard() {
 async fn delete_returns_405_without_a_body_for_any_id() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
-    let (live, one) = make(&workspace, owner, json!({})).await;
-    let (removed, at) = make(&workspace, owner, json!({})).await;
-    owner.patch(&at, json!({"deleted": true})).await.ok();
-    let before = owner.get(&one).await.ok();
-    let deleted = owner.get(&workspace.dashboards("?deleted=true")).await.ok();
-    let ids = [live.to_string(), removed.to_string(), "999999".to_owned()];
-    for id in ids.iter().map(String::as_str).chain(["-1", "abc", "99999999999999999999999"]) {
-        for slash in ["", "/"] {
-            let answer = owner.delete(&workspace.dashboards(&format!("{id}{slash}"))).await;
-            answer.assert_empty(405);
-            assert_eq!(answer.headers[ALLOW], "GET, PATCH, HEAD, OPTIONS");
+    for (list, allow) in [
+        (workspace.dashboards(""), "GET, PATCH, HEAD, OPTIONS"),
+        (workspace.project("insights/"), "GET, PUT, PATCH, HEAD, OPTIONS"),
+    ] {
+        let (live, one) = owner.create(&list, json!({})).await;
+        let (removed, at) = owner.create(&list, json!({})).await;
+        owner.patch(&at, json!({"deleted": true})).await.ok();
+        let deleted = owner.get(&format!("{list}?deleted=true")).await.ok();
+        let odd =
+            ["999999", "-1", "abc", "99999999999999999999999"].map(|id| format!("{list}{id}/"));
+        for path in [&one, &at].into_iter().chain(&odd) {
+            for path in [path.as_str(), path.trim_end_matches('/')] {
+                let answer = owner.delete(path).await;
+                answer.assert_empty(405);
+                assert_eq!(answer.headers[ALLOW], allow);
+            }
         }
+        owner.get(&one).await.assert_is(200, live);
+        owner.get(&format!("{list}?deleted=true")).await.assert_is(200, deleted);
+        owner.get(&at).await.assert_not_found("Not found.");
+        assert_eq!(owner.patch(&at, json!({"deleted": false})).await.ok()["id"], removed["id"]);
     }
-    owner.get(&one).await.assert_is(200, before);
-    owner.get(&workspace.dashboards("?deleted=true")).await.assert_is(200, deleted);
-    owner.get(&at).await.assert_not_found("Not found.");
-    assert_eq!(owner.patch(&at, json!({"deleted": false})).await.ok()["id"], removed);
 }
 
 #[tokio::test]

@@ -16,11 +16,11 @@ async fn credentials_are_checked_first() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
     let anonymous = workspace.anonymous();
-    anonymous.get(NOWHERE).await.is_unauthenticated();
-    anonymous.fetch(Method::PUT, &one, &JSON, MALFORMED).await.is_unauthenticated();
+    anonymous.get(NOWHERE).await.is_no_key();
+    anonymous.fetch(Method::PUT, &one, &JSON, MALFORMED).await.is_no_key();
     let typed = [("content-type", "x/y")];
-    anonymous.fetch(Method::PATCH, &one, &typed, MALFORMED).await.is_unauthenticated();
-    anonymous.delete(&one).await.is_unauthenticated();
+    anonymous.fetch(Method::PATCH, &one, &typed, MALFORMED).await.is_no_key();
+    anonymous.delete(&one).await.is_no_key();
 }
 
 #[tokio::test]

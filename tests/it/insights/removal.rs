@@ -61,23 +61,6 @@ async fn restored_insight_takes_other_fields_and_is_on_no_dashboard() {
     workspace.assert_file_valid().await;
 }
 
-#[tokio::test]
-async fn delete_of_an_insight_returns_405_without_a_body_for_any_id() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, live) = make_insight(&workspace, owner, json!({})).await;
-    let (_, deleted) = make_insight(&workspace, owner, json!({})).await;
-    owner.patch(&deleted, json!({"deleted": true})).await.ok();
-    for path in
-        [live.as_str(), &deleted, &insights(&workspace, "999999/"), &insights(&workspace, "x/")]
-    {
-        let answer = owner.delete(path).await;
-        answer.assert_empty(405);
-        assert_eq!(answer.headers["allow"], "GET, PUT, PATCH, HEAD, OPTIONS");
-    }
-    owner.get(&live).await.ok();
-}
-
 /// Returns the ids of the deleted insights that a caller lists.
 async fn trash(workspace: &Workspace, caller: &TestClient, query: &str) -> (u64, Vec<u64>) {
     let page = caller.get(&insights(workspace, &format!("?deleted=true{query}"))).await.ok();

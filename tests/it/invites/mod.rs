@@ -11,7 +11,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 pub use crate::support::invites::{invite, invites, listed, with_mail};
-use crate::support::{Level, OWNER, Workspace, column, in_organization, redacted, with_clock};
+use crate::support::{Level, OWNER, Workspace, column, redacted, with_clock};
 
 const TOO_HIGH: &str = "You cannot invite a user with a higher permission level than your own.";
 const NOT_ALLOWED: &str = "You do not have permission to perform this action.";

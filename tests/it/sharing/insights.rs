@@ -99,26 +99,6 @@ async fn sharing_a_dashboard_does_not_share_its_insights_or_the_other_way_round(
 }
 
 #[tokio::test]
-async fn changed_insight_is_public_at_once_and_a_deleted_one_is_not() {
-    let workspace = Workspace::new().await;
-    let (shared, _) = Board::of_insight(&workspace, json!({"name": "Before"})).await;
-    let token = shared.enable(&workspace.owner, true).await;
-    let path = format!("/shared/{token}.json");
-    let shown = workspace.anonymous().get(&path).await.ok();
-    assert_eq!(shown["insight"]["name"], "Before");
-    workspace.owner.patch(&shared.one, json!({"name": "After"})).await.ok();
-    let shown = workspace.anonymous().get(&path).await.ok();
-    assert_eq!(shown["insight"]["name"], "After");
-    let page = workspace.anonymous().get(&format!("/shared/{token}")).await;
-    assert!(String::from_utf8(page.bytes).expect("text").contains("After"));
-    workspace.owner.patch(&shared.one, json!({"deleted": true})).await.ok();
-    assert_opens(opened(&workspace, &token).await, false, "token");
-    workspace.owner.patch(&shared.one, json!({"deleted": false})).await.ok();
-    assert_opens(opened(&workspace, &token).await, true, "token");
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
 async fn access_rules_alone_decide_who_shares_an_insight() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;

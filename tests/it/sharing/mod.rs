@@ -348,19 +348,28 @@ async fn new_and_copied_dashboards_are_not_shared() {
 }
 
 #[tokio::test]
-async fn deleting_a_dashboard_closes_its_page_and_restoring_reopens_it() {
+async fn deleting_what_is_shared_closes_its_page_and_restoring_reopens_it() {
     let workspace = Workspace::new().await;
-    let board = Board::make(&workspace, json!({})).await;
-    let token = board.enable(&workspace.owner, true).await;
-    workspace.owner.patch(&board.one, json!({ "deleted": true })).await.ok();
-    assert_opens(opened(&workspace, &token).await, false, "removed");
-    workspace.owner.patch(&board.one, json!({ "deleted": false })).await.ok();
-    assert_opens(opened(&workspace, &token).await, true, "restored");
-    assert_eq!(board.token(&workspace.owner).await, token);
-    board.enable(&workspace.owner, false).await;
-    workspace.owner.patch(&board.one, json!({ "deleted": true })).await.ok();
-    workspace.owner.patch(&board.one, json!({ "deleted": false })).await.ok();
-    assert_opens(opened(&workspace, &token).await, false, "disabled, removed and restored");
+    let owner = &workspace.owner;
+    for shared in both(&workspace).await {
+        let token = shared.enable(owner, true).await;
+        // A change is public at once.
+        owner.patch(&shared.one, json!({ "name": "After" })).await.ok();
+        for ending in ["", ".json"] {
+            let page = workspace.anonymous().get(&format!("/shared/{token}{ending}")).await;
+            assert!(String::from_utf8(page.bytes).expect("text").contains("After"));
+        }
+        for deleted in [true, false] {
+            owner.patch(&shared.one, json!({ "deleted": deleted })).await.ok();
+            assert_opens(opened(&workspace, &token).await, !deleted, "removed, then restored");
+        }
+        assert_eq!(shared.token(owner).await, token);
+        shared.enable(owner, false).await;
+        for deleted in [true, false] {
+            owner.patch(&shared.one, json!({ "deleted": deleted })).await.ok();
+        }
+        assert_opens(opened(&workspace, &token).await, false, "disabled, removed and restored");
+    }
     workspace.assert_file_valid().await;
 }
 
