@@ -230,24 +230,6 @@ async fn verify_request_body_must_be_an_object_and_is_ignored() {
 }
 
 #[tokio::test]
-async fn only_organization_admins_verify_domains() {
-    let scene = Scene::new().await;
-    scene.publish();
-    let member = scene.workspace.member("ann", Level::Member).await;
-    let refused = member.post(&scene.verify_path(), json!({})).await;
-    refused.assert_denied("Your organization access level is insufficient.");
-    let (eve, _) = scene.workspace.outsider("eve").await;
-    let refused = eve.post(&scene.verify_path(), json!({})).await;
-    refused.assert_denied("You do not have permission to perform this action.");
-    assert!(scene.dns.asked().is_empty(), "no query for these requests");
-    scene.is_unchanged().await;
-
-    let admin = scene.workspace.member("ada", Level::Admin).await;
-    admin.post(&scene.verify_path(), json!({})).await.assert_empty(200);
-    scene.is_verified().await;
-}
-
-#[tokio::test]
 async fn other_requests_do_not_wait_for_a_dns_lookup() {
     let scene = Scene::new().await;
     scene.publish();
