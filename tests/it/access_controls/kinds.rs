@@ -11,7 +11,7 @@ use steward::testing::resources::access_controls::rules::AccessRule;
 use steward::testing::resources::shared::access_objects::Kind;
 use steward::testing::resources::shared::access_subject::Subject;
 
-use crate::dashboards::access::{BAD_LEVEL, BEGAN, Scene, VIEWER, whole};
+use crate::dashboards::access::{BAD_LEVEL, BEGAN, Scene, whole};
 use crate::dashboards::make;
 use crate::support::refusals::{Refusal, each};
 
@@ -149,34 +149,6 @@ async fn only_organization_admins_set_rules_for_all_dashboards() {
         caller.put(&scene.of_all(), rule.clone()).await.assert_denied(NOT_ORGANIZATION_ADMIN);
     }
     scene.admin.put(&scene.of_all(), rule).await.ok();
-}
-
-#[tokio::test]
-async fn with_level_none_only_own_and_granted_dashboards_are_visible() {
-    let scene = Scene::new().await;
-    let list = scene.workspace.dashboards("");
-    let (_, other) = make(&scene.workspace, scene.owner(), json!({ "name": "B" })).await;
-    let (own, _) = make(&scene.workspace, &scene.bob, json!({ "name": "C" })).await;
-    scene.rule_on_all(None, "none").await;
-    for query in ["", "?search=a", "?deleted=true", "?limit=1", "?created_by=@me"] {
-        scene.ann.get(&format!("{list}{query}")).await.assert_denied(VIEWER);
-    }
-
-    // A rule for everyone on one dashboard does not open the list; a rule that names the caller does.
-    scene.rule(None, "editor").await;
-    scene.ann.get(&list).await.assert_denied(VIEWER);
-    scene.rule(Some("ann"), "viewer").await;
-    let shown = scene.ann.get(&list).await.ok();
-    assert_eq!((&shown["count"], &shown["results"][0]["id"]), (&json!(1), &json!(scene.id)));
-    scene.ann.get(&other).await.assert_denied(VIEWER);
-
-    let shown = scene.bob.get(&list).await.ok();
-    assert_eq!((&shown["count"], &shown["results"][0]["id"]), (&json!(1), &json!(own)));
-    assert_eq!(scene.admin.get(&list).await.ok()["count"], 3);
-    // A rule on all dashboards that names a member precedes the rule for everyone.
-    scene.rule_on_all(Some("max"), "viewer").await;
-    assert_eq!(scene.max.get(&list).await.ok()["count"], 3);
-    scene.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
