@@ -27,13 +27,9 @@ use steward::testing::store::schema::FORMAT;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tempfile::TempDir;
 
-use crate::batch_exports;
-use crate::signup::Offer;
-use crate::support::dns::{Dns, Reply};
-use crate::support::idempotency::post_once;
-use crate::support::roles::{add_role, add_to_role};
-use crate::support::smtp::MailServer;
-use crate::support::{Level, OWNER, TestClient, Workspace, eventually_async};
+use crate::exports::Everything;
+use crate::support::objects::Objects;
+use crate::support::{TestClient, Workspace, eventually_async};
 
 /// The time at which the fixtures were created.
 const MADE: Timestamp = Timestamp::from_micros(1_763_640_000_000_000);
@@ -152,185 +148,19 @@ async fn every_golden_file_opens_and_gives_the_stored_responses() {
     }
 }
 
-/// The values of path parameters.
-struct SampleIds {
-    organization: String,
-    project: String,
-    dashboard: String,
-    domain: String,
-    invite: String,
-    export: String,
-    key: String,
-    token: String,
-    role: String,
-    role_membership: String,
-    user: String,
-}
-
-impl SampleIds {
-    /// Returns the paths of all resources that can be read as JSON.
-    fn paths(&self) -> Vec<String> {
-        let reads = |path: &str| path.starts_with("/api/") || path.starts_with("/shared/");
-        // A look-up answers with what the DNS says at that time.
-        let is_kept = |path: &str| {
-            !path.starts_with("/api/schema")
-                && !path.starts_with("/api/docs")
-                && !path.ends_with("/lookup/")
-        };
-        let fill = |path: &str| {
-            path.replace("/dashboards/{id}", &format!("/dashboards/{}", self.dashboard))
-                .replace("/insights/{id}", "/insights/1")
-                .replace("/domains/{id}", &format!("/domains/{}", self.domain))
-                .replace("/batch_exports/{id}", &format!("/batch_exports/{}", self.export))
-                .replace("/personal_api_keys/{id}", &format!("/personal_api_keys/{}", self.key))
-                .replace("/roles/{id}", &format!("/roles/{}", self.role))
-                .replace(
-                    "/role_memberships/{id}",
-                    &format!("/role_memberships/{}", self.role_membership),
-                )
-                .replace("{role_id}", &self.role)
-                .replace("/signup/{id}", &format!("/signup/{}", self.invite))
-                .replace("/invites/{id}", &format!("/invites/{}", self.invite))
-                .replace("{user__uuid}", &self.user)
-                .replace("{token}/", &format!("{}.json", self.token))
-                .replace("{organization_id}", &self.organization)
-                .replace("{project_id}", &self.project)
-                .replace("{dashboard_id}", &self.dashboard)
-        };
-        let table = routes();
-        let rows = table.specs().iter().filter(|row| row.method == axum::http::Method::GET);
-        let paths = rows.map(|row| row.path).filter(|path| reads(path) && is_kept(path));
-        paths.map(fill).inspect(|path| assert!(!path.contains('{'), "fill {path}")).collect()
-    }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// Invites an address by mail. A second invite includes the access that the first one gives.
-async fn invite_by_mail(workspace: &Workspace, name: &str) {
-    let sent = json!({
-        "target_email": format!("{name}@corp.example"), "level": 8, "message": "Welcome!",
-        "private_project_access": [{ "id": workspace.made.project_id, "level": "member" }],
-        "combine_pending_invites": true,
-    });
-    workspace.owner.post(&workspace.organization("invites/"), sent).await.ok();
-}
-
-/// Creates members, domains, invites and access to a project. Returns the ids of a domain and an invite.
-async fn fill_organization(workspace: &Workspace, dns: &Dns) -> (String, String) {
-    let owner = &workspace.owner;
-    let profile =
-        json!({ "role_at_organization": "founder", "hedgehog_config": { "color": "red" } });
-    owner.patch("/api/users/@me/", profile).await.ok();
-    let domains = workspace.organization("domains/");
-    let domain = owner.post(&domains, json!({ "domain": "corp.example" })).await.ok();
-    let challenge = text(&domain["verification_challenge"]);
-    dns.set("_posthog-challenge.corp.example.", Reply::texts(&[&[&challenge]]));
-    let one = format!("{domains}{}/", text(&domain["id"]));
-    let verify = owner.post(&format!("{one}verify/"), json!({})).await;
-    assert_eq!(verify.status, 200);
-    owner.patch(&one, json!({ "jit_provisioning_enabled": true })).await.ok();
-    owner.post(&domains, json!({ "domain": "zoo.example", "saml_entity_id": "zoo" })).await.ok();
-    for name in ["new", "later"] {
-        invite_by_mail(workspace, name).await;
-    }
-    let last = json!({ "target_email": "shown@corp.example", "send_email": false });
-    let shown = owner.post(&workspace.organization("invites/"), last).await.ok();
-    let settings = json!({
-        "timezone": "Europe/Berlin", "access_control": true, "app_urls": ["https://corp.example"],
-        "session_replay_config": { "record_canvas": true }, "session_recording_sample_rate": "0.5",
-    });
-    owner.patch(&format!("/api/projects/{}/", workspace.made.project_id), settings).await.ok();
-    let member = workspace.membership("ben@corp.example").await;
-    let grant = json!({ "access_level": "member", "organization_member": member });
-    owner.put(&workspace.access_controls(), grant).await.ok();
-    (text(&domain["id"]), text(&shown["id"]))
-}
-
-/// Creates roles, of which one is the default and has a member. Returns the ids of that role and the membership.
-async fn fill_roles(workspace: &Workspace) -> (String, String) {
-    add_role(workspace, "Billing").await;
-    let (role, path) = add_role(workspace, "Analysts").await;
-    let member = add_to_role(workspace, &path, "ben@corp.example").await;
-    let default = json!({ "default_role_id": role["id"] });
-    workspace.owner.patch(&workspace.organization(""), default).await.ok();
-    let grant = json!({ "access_level": "admin", "role": role["id"] });
-    workspace.owner.put(&workspace.access_controls(), grant).await.ok();
-    (text(&role["id"]), text(&member["id"]))
-}
-
-/// Creates dashboards, their contents and a batch export. Returns the ids of a dashboard and the export, and
-/// a sharing token. The role has access rules.
-async fn fill_project(workspace: &Workspace, role: &str) -> (String, String, String) {
-    let owner = &workspace.owner;
-    let template = json!({ "template": {
-        "template_name": "Traffic", "dashboard_description": "Who came", "dashboard_filters": {},
-        "tiles": [
-            { "type": "TEXT", "body": "# This week", "layouts": { "sm": { "x": 0, "y": 0 } } },
-            { "type": "INSIGHT", "name": "Visitors", "query": { "kind": "TrendsQuery" } },
-        ],
-    }});
-    let path = workspace.dashboards("create_from_template_json/");
-    let made = post_once(owner, &path, "golden", &template).await.ok();
-    let board = text(&made["id"]);
-    let one = workspace.dashboards(&format!("{board}/"));
-    let sent = json!({
-        "restriction_level": 37, "tags": ["weekly"], "pinned": true,
-        "filters": { "date_from": "-7d" }, "variables": { "a": 1 },
-    });
-    owner.patch(&one, sent).await.ok();
-    let ben = workspace.uuid("ben@corp.example").await;
-    let collaborator = json!({ "user_uuid": ben, "level": 37 });
-    owner.post(&format!("{one}collaborators/"), collaborator).await.ok();
-    let member = workspace.membership("ben@corp.example").await;
-    for whom in [Value::Null, member] {
-        let sent = json!({ "access_level": "viewer", "organization_member": whom });
-        owner.put(&format!("{one}access_controls/"), sent).await.ok();
-    }
-    let sent = json!({ "access_level": "editor", "role": role });
-    owner.put(&format!("{one}access_controls/"), sent.clone()).await.ok();
-    let kinds = format!("/api/projects/{}/resource_access_controls/", workspace.made.project_id);
-    for kind in ["dashboard", "feature_flag"] {
-        let mut sent = sent.clone();
-        sent["resource"] = json!(kind);
-        owner.put(&kinds, sent).await.ok();
-    }
-    owner.patch(&format!("{one}sharing/"), json!({ "enabled": true })).await.ok();
-    let shared = owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();
-    let large = owner.post(&workspace.dashboards(""), json!({ "name": "Large" })).await.ok();
-    let tiles = json!({ "tiles": vec![json!({ "text": { "body": "x" } }); 65] });
-    owner.patch(&workspace.dashboards(&format!("{}/", large["id"])), tiles).await.ok();
-    let copy = json!({ "use_dashboard": large["id"] });
-    post_once(owner, &workspace.dashboards(""), "large", &copy).await.ok();
-    let second = owner.post(&workspace.dashboards(""), json!({ "name": "Removed" })).await.ok();
-    let second = workspace.dashboards(&format!("{}/", second["id"]));
-    let tiles = json!({ "tiles": [{ "text": { "body": "Gone" } }] });
-    owner.patch(&second, tiles).await.ok();
-    owner.patch(&second, json!({ "deleted": true })).await.ok();
-    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
-    let insight = owner.post(&insights, json!({ "name": "Removed" })).await.ok();
-    let insight = format!("{insights}{}/", insight["id"]);
-    owner.patch(&insight, json!({ "deleted": true })).await.ok();
-    let sent = json!({
-        "name": "Nightly", "interval": "day",
-        "destination": { "type": "HTTP", "config": { "url": "https://corp.example", "token": "golden" } },
-    });
-    let exports = batch_exports::list_of(workspace);
-    let export = text(&owner.post(&exports, sent).await.ok()["id"]);
-    owner.post(&format!("{exports}{export}/pause/"), json!({})).await.assert_empty(200);
-    (board, export, text(&shared["access_token"]))
-}
-
-/// Creates a key with a key and rotates it with a grace period.
-async fn fill_keys(workspace: &Workspace) -> String {
-    let keys = "/api/personal_api_keys/";
-    let sent = json!({ "label": "Nightly", "scopes": ["dashboard:read"] });
-    let made = workspace.owner.post(keys, sent).await.ok();
-    let one = format!("{keys}{}/", text(&made["id"]));
-    workspace.owner.post(&format!("{one}roll/"), json!({ "grace_seconds": 86_400 })).await.ok();
-    text(&made["id"])
+/// Returns the paths of all resources that can be read as JSON.
+fn paths(objects: &Objects) -> Vec<String> {
+    let reads = |path: &str| path.starts_with("/api/") || path.starts_with("/shared/");
+    // A look-up answers with what the DNS says at that time.
+    let is_kept = |path: &str| {
+        !path.starts_with("/api/schema")
+            && !path.starts_with("/api/docs")
+            && !path.ends_with("/lookup/")
+    };
+    let table = routes();
+    let rows = table.specs().iter().filter(|row| row.method == axum::http::Method::GET);
+    let paths = rows.map(|row| row.path).filter(|path| reads(path) && is_kept(path));
+    paths.map(|path| objects.fill(&path.replace("{token}/", "{token}.json"))).collect()
 }
 
 /// Creates a session of the console, and a link to sign in that is not used.
@@ -356,43 +186,14 @@ fn empty_tables(path: &Path) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "writes the golden file of the current format"]
 async fn create_golden_file() {
-    let (dns, mut mail) = (Dns::start().await, MailServer::start());
-    let clock = config().clock;
-    let mut config = dns.config();
-    config.clock = clock;
-    config.mail.smtp_url = Some(mail.url().parse().expect("a URL"));
-    config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
-    let workspace = Workspace::with(config).await;
-    let ben = workspace.member("ben", Level::Member).await;
-    workspace.outsider("eve").await;
-    let (domain, invite) = fill_organization(&workspace, &dns).await;
-    let (role, role_membership) = fill_roles(&workspace).await;
-    let (dashboard, export, token) = fill_project(&workspace, &role).await;
-    let key = fill_keys(&workspace).await;
-    fill_sessions(&workspace).await;
-    assert_eq!(mail.mail().await.to, ["new@corp.example"]);
-    assert_eq!(mail.mail().await.to, ["later@corp.example"]);
-    join_by_link(&workspace).await;
-    assert_eq!(mail.mail().await.to, [OWNER]);
-    // Too soon for another mail to the same address, so this one stays in the outbox.
-    invite_by_mail(&workspace, "later").await;
-    let callers = [workspace.owner.clone(), ben];
+    let all = Everything::with(config()).await;
+    let (workspace, objects) = (&all.workspace, all.objects.as_ref().expect("objects"));
+    fill_sessions(workspace).await;
+    let member = workspace.key("objects@corp.example", &["*"]).await;
+    let callers = [workspace.owner.clone(), member];
     for caller in &callers {
         used(caller).await;
     }
-    let made = SampleIds {
-        organization: workspace.made.organization_id.to_string(),
-        project: workspace.made.project_id.to_string(),
-        dashboard,
-        domain,
-        invite,
-        export,
-        key,
-        token,
-        role,
-        role_membership,
-        user: workspace.uuid("ben@corp.example").await,
-    };
     workspace.assert_file_valid().await;
     workspace.app.close().await;
     let empty = empty_tables(&workspace.path());
@@ -403,7 +204,7 @@ async fn create_golden_file() {
     kept.write_all(&fs::read(workspace.path()).expect("the file")).expect("written");
     kept.finish().expect("written");
     let keys: Vec<_> = callers.iter().map(|caller| json!(caller.key)).collect();
-    let asked = questions(&made.paths(), keys.len());
+    let asked = questions(&paths(objects), keys.len());
     let answers = json!({ "note": NOTE, "fixture_keys": keys, "answers": [] });
     fs::write(answers_of(FORMAT), answers.to_string()).expect("written");
     let (_folder, app, mut answers) = open(FORMAT);
@@ -411,13 +212,6 @@ async fn create_golden_file() {
     let text = serde_json::to_string_pretty(&answers).expect("JSON");
     fs::write(answers_of(FORMAT), text + "\n").expect("written");
     app.close().await;
-}
-
-/// A user joins by an invite link, so their address is not verified.
-async fn join_by_link(workspace: &Workspace) {
-    let sent = json!({ "target_email": "linked@corp.example", "send_email": false });
-    let made = workspace.owner.post(&workspace.organization("invites/"), sent).await.ok();
-    Offer::of(&made).join(workspace, json!({ "first_name": "Lin" })).await;
 }
 
 /// Waits until the use of the caller's key is recorded, because responses show it and must not change later.

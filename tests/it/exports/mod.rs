@@ -96,17 +96,23 @@ pub struct Everything {
     pub dashboard: Value,
     /// The token of its public page.
     pub page: String,
+    /// An object of each type, in an organization of its own.
+    pub objects: Option<Objects>,
 }
 
 impl Everything {
     pub async fn new() -> Self {
-        let mut config = Config::default();
+        Self::with(Config::default()).await
+    }
+
+    pub async fn with(mut config: Config) -> Self {
         config.mail.smtp_url =
             Some("smtp://steward:SECRET-smtp@127.0.0.1:9".parse().expect("a URL"));
         config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
         let workspace = Workspace::with(config).await;
         let secrets = vec!["SECRET".to_owned(), workspace.made.api_key.clone()];
-        let mut all = Self { workspace, secrets, dashboard: Value::Null, page: String::new() };
+        let (dashboard, page, objects) = (Value::Null, String::new(), None);
+        let mut all = Self { workspace, secrets, dashboard, page, objects };
         all.people().await;
         all.projects().await;
         all.dashboards().await;
@@ -239,7 +245,7 @@ impl Everything {
 
     /// Creates an object of each type, and the records that exist only for a short time.
     async fn rest(&mut self) {
-        Objects::make(&self.workspace, "objects").await;
+        self.objects = Some(Objects::make(&self.workspace, "objects").await);
         let organization = self.workspace.made.organization_id;
         let now = self.workspace.app.now();
         let key = PaceKey::Mailbox("dan@x.example".to_owned());
