@@ -13,3 +13,4 @@ mod order;
 mod paging;
 mod rate_limits;
 mod round_trips;
+mod values;

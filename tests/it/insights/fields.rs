@@ -22,31 +22,6 @@ async fn rejects(workspace: &Workspace, cases: impl IntoIterator<Item = (Value, 
 }
 
 #[tokio::test]
-async fn insight_texts_are_null_or_trimmed_strings_of_at_most_400_characters() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make_insight(&workspace, owner, json!({})).await;
-    for name in ["name", "derived_name", "description"] {
-        let longest = "x".repeat(400);
-        for pair in
-            each(json!([[longest, longest], ["  é  ", "é"], [" ", ""], [5, "5"], [null, null],]))
-        {
-            let shown = owner.patch(&one, json!({ name: pair[0] })).await.ok();
-            assert_eq!(shown[name], pair[1]);
-        }
-        let no_null = "Null characters are not allowed.";
-        let cases = [
-            (json!("x".repeat(401)), Refusal::at_most(name, "400 characters")),
-            (json!("a\u{0}b"), Refusal::new(name, "null_characters_not_allowed", no_null)),
-            (json!({}), Refusal::not_text(name)),
-            (json!([1]), Refusal::not_text(name)),
-            (json!(true), Refusal::not_text(name)),
-        ];
-        rejects(&workspace, cases.map(|(sent, refusal)| (json!({ name: sent }), refusal))).await;
-    }
-}
-
-#[tokio::test]
 async fn invalid_values_of_insight_fields_are_rejected() {
     let workspace = Workspace::new().await;
     let boolean = |name: &str| Refusal::invalid(name, "Must be a valid boolean.");
@@ -101,24 +76,6 @@ async fn invalid_values_of_insight_fields_are_rejected() {
         each(values).into_iter().map(move |value| (json!({ name: value }), refusal.clone()))
     });
     rejects(&workspace, cases).await;
-}
-
-#[tokio::test]
-async fn query_and_filters_have_limited_size_and_depth() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make_insight(&workspace, owner, json!({})).await;
-    let deep = (0..32).fold(json!({}), |inner, _| json!({ "a": inner }));
-    for name in ["filters", "query"] {
-        let long = json!({"a": "x".repeat(32 * 1024)});
-        let cases = [
-            (json!({ name: long }), Refusal::at_most(name, "32768 bytes of JSON")),
-            (json!({ name: deep }), Refusal::at_most(name, "32 nested containers")),
-        ];
-        rejects(&workspace, cases).await;
-        let fits = json!({"a": "x".repeat(32 * 1024 - 8)});
-        assert_eq!(owner.patch(&one, json!({ name: fits })).await.ok()[name], fits);
-    }
 }
 
 #[tokio::test]

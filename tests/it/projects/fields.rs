@@ -112,30 +112,6 @@ async fn boolean_project_fields_accept_every_boolean_spelling() {
 }
 
 #[tokio::test]
-async fn project_strings_are_trimmed_and_limited() {
-    let project = Project::new().await;
-    for (field, max) in
-        [("name", 200), ("product_description", 1000), ("slack_incoming_webhook", 500)]
-    {
-        let longest = "ä".repeat(max);
-        project.takes(field, json!(format!(" {longest}\n")), json!(longest)).await;
-        project.takes(field, json!(5), json!("5")).await;
-        let long = Refusal::at_most(field, &format!("{max} characters"));
-        let refused = [(json!("ä".repeat(max + 1)), long), (json!("a\0b"), null_character(field))];
-        project.refuses(field, refused).await;
-        let sent = json!([true, ["a"], { "a": 1 }]);
-        project.refuses_each(field, sent, &Refusal::not_text(field)).await;
-    }
-    for field in ["product_description", "slack_incoming_webhook"] {
-        project.takes(field, json!("  "), json!("")).await;
-        project.keeps(field, json!([null])).await;
-    }
-    project.refuses("name", [(json!(null), Refusal::null("name"))]).await;
-    let blank = Refusal::new("name", "blank", "This field may not be blank.");
-    project.refuses_each("name", json!(["", " \n\t"]), &blank).await;
-}
-
-#[tokio::test]
 async fn project_lists_accept_strings_and_report_the_invalid_index() {
     let project = Project::new().await;
     let urls = ["app_urls", "recording_domains"];
