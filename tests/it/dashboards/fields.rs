@@ -160,36 +160,6 @@ async fn use_template_is_a_string_and_use_dashboard_an_integer() {
 }
 
 #[tokio::test]
-async fn first_invalid_field_in_documented_order_is_reported() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make(&workspace, owner, json!({})).await;
-    let order = [
-        "name",
-        "description",
-        "pinned",
-        "deleted",
-        "use_template",
-        "use_dashboard",
-        "delete_insights",
-        "tags",
-        "restriction_level",
-    ];
-    for first in 0..order.len() {
-        let bad = order[first..].iter().rev().map(|name| ((*name).to_owned(), json!([{}])));
-        let sent = Value::Object(bad.collect());
-        for answer in [
-            owner.post(&workspace.dashboards(""), sent.clone()).await,
-            owner.patch(&one, sent.clone()).await,
-        ] {
-            assert_eq!(answer.status, 400);
-            let attr = answer.body["attr"].as_str().expect("a field");
-            assert_eq!(attr.split("__").next(), Some(order[first]), "{}", answer.body);
-        }
-    }
-}
-
-#[tokio::test]
 async fn total_size_of_tags_is_limited() {
     let workspace = Workspace::new().await;
     let tags = |count: usize| {

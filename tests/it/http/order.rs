@@ -1,7 +1,7 @@
 //! Tests the order of checks: if a request has two errors, which of them the response reports.
 
 use axum::http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::dashboards::make;
 use crate::http::errors::{NO_ACCESS, READ_ONLY};
@@ -119,4 +119,51 @@ async fn body_is_checked_before_the_object_and_the_object_before_rights_and_fiel
     let edit = "You don't have edit permissions for this dashboard.";
     member.fetch(Method::PATCH, &one, &JSON, MALFORMED).await.is_parse_error(EOF);
     member.patch(&one, json!({"name": [1]})).await.assert_denied(edit);
+}
+
+#[tokio::test]
+async fn first_invalid_field_in_the_documented_order_is_reported() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let of_dashboard = [
+        "name",
+        "description",
+        "pinned",
+        "deleted",
+        "use_template",
+        "use_dashboard",
+        "delete_insights",
+        "tags",
+        "restriction_level",
+    ];
+    let of_insight = [
+        "name",
+        "derived_name",
+        "filters",
+        "query",
+        "order",
+        "deleted",
+        "dashboards",
+        "description",
+        "tags",
+        "favorited",
+        "saved",
+    ];
+    for (list, fields) in [
+        (workspace.dashboards(""), &of_dashboard[..]),
+        (workspace.project("insights/"), &of_insight),
+    ] {
+        let (_, one) = owner.create(&list, json!({})).await;
+        for (number, first) in fields.iter().enumerate() {
+            let invalid = fields[number..].iter().rev().map(|name| (*name, json!([[{}]])));
+            let sent: Value = invalid.collect();
+            for answer in
+                [owner.post(&list, sent.clone()).await, owner.patch(&one, sent.clone()).await]
+            {
+                assert_eq!(answer.status, 400, "{list} {first}");
+                let attr = answer.body["attr"].as_str().expect("a field");
+                assert_eq!(attr.split("__").next(), Some(*first), "{}", answer.body);
+            }
+        }
+    }
 }
