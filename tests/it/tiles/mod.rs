@@ -315,9 +315,10 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
         let detail = format!("Invalid data. Expected a dictionary, but got {what}.");
         invalid(&format!("{of}__non_field_errors"), &detail)
     };
-    let no_layouts = |what: &str| {
+    let no_boolean = |attr: &str| Refusal::invalid(attr, "Must be a valid boolean.");
+    let no_dict = |attr: &str, what: &str| {
         let detail = format!("Expected a dictionary of items but got type \"{what}\".");
-        Refusal::new("tiles__1__layouts", "not_a_dict", detail)
+        Refusal::new(attr, "not_a_dict", detail)
     };
     let no_number = || invalid("__id", "A valid integer is required.");
     let no_id = || Refusal::required("tiles__1__id");
@@ -333,6 +334,7 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
         (json!(null), Refusal::null("tiles__1")),
         (json!({"color": "red"}), no_id()),
         (json!({"layouts": {}}), no_id()),
+        (json!({"show_description": null}), no_id()),
         (json!({"id": null, "deleted": true}), no_id()),
         (json!({"id": "x", "color": "red"}), no_number()),
         (json!({"id": [1], "color": "red"}), no_number()),
@@ -348,10 +350,18 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
             Refusal::at_most("tiles__1__color", "400 characters"),
         ),
         (with("color", json!("a\u{0}")), nul),
-        (with("deleted", json!("maybe")), invalid("__deleted", "Must be a valid boolean.")),
+        (with("deleted", json!("maybe")), no_boolean("tiles__1__deleted")),
+        (with("show_description", json!("maybe")), no_boolean("tiles__1__show_description")),
+        (with("show_description", json!([])), no_boolean("tiles__1__show_description")),
+        (with("show_description", json!(2)), no_boolean("tiles__1__show_description")),
+        (
+            with("transparent_background", json!("maybe")),
+            no_boolean("tiles__1__transparent_background"),
+        ),
+        (with("filters_overrides", json!([])), no_dict("tiles__1__filters_overrides", "list")),
         (with("layouts", json!(null)), Refusal::null("tiles__1__layouts")),
-        (with("layouts", json!([])), no_layouts("list")),
-        (with("layouts", json!("x")), no_layouts("str")),
+        (with("layouts", json!([])), no_dict("tiles__1__layouts", "list")),
+        (with("layouts", json!("x")), no_dict("tiles__1__layouts", "str")),
         (with("layouts", nested), Refusal::at_most("tiles__1__layouts", "32 nested containers")),
         (with("layouts", large), Refusal::at_most("tiles__1__layouts", "32768 bytes of JSON")),
         (with("text", json!(true)), no_object("__text", "bool")),
@@ -371,6 +381,15 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
         let many = json!({field: vec![json!({"id": 1}); 10_000]});
         cases.push((many, Refusal::at_most(field, "1000 elements")));
     }
+    let copied = |name: &str, value: Value| json!({"duplicate_tiles": [with(name, value)]});
+    let of_copy = |name: &str| format!("duplicate_tiles__0__{name}");
+    cases.extend([
+        (
+            copied("transparent_background", json!("maybe")),
+            no_boolean(&of_copy("transparent_background")),
+        ),
+        (copied("filters_overrides", json!([])), no_dict(&of_copy("filters_overrides"), "list")),
+    ]);
     owner.assert_refusals(Method::PATCH, &one, cases).await;
     owner.get(&one).await.assert_is(200, before);
     workspace.assert_file_valid().await;
