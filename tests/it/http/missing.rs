@@ -23,6 +23,10 @@ const OF_PROJECTS: [(&str, &str); 3] = [
 ];
 const EXPORTS: &str = "GET , PATCH , DELETE , POST pause/, POST unpause/";
 
+/// Ids that no object has.
+const UNKNOWN: &str = "0 -1 abc 1.0 1e3 999999 18446744073709551616 @me %00 ..%2f %FF \
+                       01890000-0000-7000-8000-000000000000";
+
 /// Returns the text of the error of a request that names an object only to reach what belongs to it.
 fn missing(kind: &str, rest: &str) -> &'static str {
     match kind {
@@ -43,10 +47,9 @@ async fn unknown_deleted_and_foreign_objects_are_404() {
     let lists = OF_ORGANIZATIONS.map(|(kind, requests)| (&organizations, kind, requests));
     let lists = lists.into_iter().chain(OF_PROJECTS.map(|(kind, it)| (&projects, kind, it)));
     for (at, (roots, kind, requests)) in lists.enumerate() {
-        let mut ids = ["01890000-0000-7000-8000-000000000000", "999999", "x", "%00", "@current"]
-            .map(str::to_owned)
-            .to_vec();
+        let mut ids: Vec<_> = UNKNOWN.split(' ').chain(["@current"]).map(str::to_owned).collect();
         ids.push("9".repeat(5_000));
+        let first = ids.len();
         for (root, project) in roots.iter().zip(&numbers) {
             let name = format!("n{at}-{project}");
             let sent = json!({
@@ -58,7 +61,7 @@ async fn unknown_deleted_and_foreign_objects_are_404() {
             ids.extend(path.split('/').nth_back(1).map(str::to_owned));
         }
         // The second of the two is foreign. The first is deleted.
-        let deleted = format!("{}{kind}{}/", roots[0], ids[6]);
+        let deleted = format!("{}{kind}{}/", roots[0], ids[first]);
         if owner.delete(&deleted).await.status == 405 {
             owner.patch(&deleted, json!({ "deleted": true })).await.ok();
         }
@@ -75,5 +78,21 @@ async fn unknown_deleted_and_foreign_objects_are_404() {
         }
         let second = format!("{}{kind}", roots[1]);
         assert_ne!(owner.get(&second).await.ok()["count"], 0, "{second}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_projects_and_organizations_are_404() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    for id in UNKNOWN.split(' ') {
+        let dashboards = format!("/api/projects/{id}/dashboards/");
+        owner.get(&dashboards).await.assert_not_found("Project not found.");
+        owner.post(&dashboards, json!({})).await.assert_not_found("Project not found.");
+        owner.get(&format!("/api/projects/{id}/")).await.assert_not_found("Not found.");
+        let below = workspace.organization(&format!("projects/{id}/"));
+        owner.get(&below).await.assert_not_found("Not found.");
+        let members = format!("/api/organizations/{id}/members/");
+        owner.get(&members).await.assert_not_found("Organization not found.");
     }
 }
