@@ -55,28 +55,21 @@ async fn signed_in() -> (Workspace, [SignedIn; 2]) {
 }
 
 #[tokio::test]
-async fn backup_contains_no_session_and_no_sign_in_link() {
+async fn backup_and_copy_of_a_server_contain_no_session_and_no_sign_in_link() {
     let (workspace, _) = signed_in().await;
-    let to = workspace.path().with_file_name("backup.redb");
     let store = workspace.app.store();
-    let backup = store.backup(to.clone(), record_registry(), Progress::silent()).await;
-    backup.expect("a backup");
-    let opened = Store::open(&to, 0).expect("the backup");
-    assert_eq!(sizes(&opened), [0; 6]);
-    opened.close().await;
+    let [backup, received] =
+        ["backup.redb", "received.redb"].map(|name| workspace.path().with_file_name(name));
+    let made = store.backup(backup.clone(), record_registry(), Progress::silent()).await;
+    made.expect("a backup");
+    let copy = copied(store).await;
+    receive(sent(&copy), &received, &record_registry(), &Progress::silent()).expect("a backup");
+    for path in [&backup, &received] {
+        let opened = Store::open(path, 0).expect("the backup");
+        assert_eq!(sizes(&opened), [0; 6]);
+        opened.close().await;
+    }
     assert_eq!(sizes(store), [2, 2, 1, 1, 1, 1]);
-}
-
-#[tokio::test]
-async fn copy_of_a_server_contains_no_session_and_no_sign_in_link() {
-    let (workspace, _) = signed_in().await;
-    let folder = tempfile::tempdir().expect("a folder");
-    let to = folder.path().join("backup.redb");
-    let copy = copied(workspace.app.store()).await;
-    receive(sent(&copy), &to, &record_registry(), &Progress::silent()).expect("a backup");
-    let opened = Store::open(&to, 0).expect("the backup");
-    assert_eq!(sizes(&opened), [0; 6]);
-    opened.close().await;
     assert!(how(true).receive(sent(&copy)).is_ok());
 }
 
