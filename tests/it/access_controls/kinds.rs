@@ -18,7 +18,7 @@ use crate::support::refusals::{Refusal, each};
 use super::NOT_ORGANIZATION_ADMIN;
 
 /// All kinds, in the order of the error text.
-pub const KINDS: [&str; 22] = [
+const KINDS: [&str; 22] = [
     "action",
     "activity_log",
     "customer_analytics",
