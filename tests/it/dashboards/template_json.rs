@@ -275,32 +275,20 @@ async fn template_limit_errors_name_the_path() {
         tile[name] = value;
         json!({"tiles": [tile]})
     };
-    let nested = |depth: usize| (1..depth).fold(json!({}), |inner, _| json!({ "a": inner }));
     let large = || json!({"k": "a".repeat(32 * 1024)});
     let long = |length: usize| json!("x".repeat(length));
-    let new = |attr: &str, code: &'static str, detail: &str| {
-        Refusal::new(&format!("template__{attr}"), code, detail)
-    };
     let most = |attr: &str, most: &str| Refusal::at_most(&format!("template__{attr}"), most);
-    let (bytes, depth) = ("32768 bytes of JSON", "32 nested containers");
-    let no_text = |attr: &str| Refusal::not_text(&format!("template__{attr}"));
-    let no_dict = |attr: &str| {
-        new(attr, "not_a_dict", "Expected a dictionary of items but got type \"str\".")
-    };
-    let no_null = "Null characters are not allowed.";
+    let bytes = "32768 bytes of JSON";
+    let no_dict = "Expected a dictionary of items but got type \"str\".";
+    let no_dict = Refusal::new("template__tiles__0__layouts", "not_a_dict", no_dict);
     let other = json!({"type": "OTHER"});
     let cases = [
         (json!({"template_name": long(401)}), most("template_name", "400 characters")),
-        (
-            json!({"template_name": "a\u{0}"}),
-            new("template_name", "null_characters_not_allowed", no_null),
-        ),
         (
             json!({"dashboard_description": long(16_385)}),
             most("dashboard_description", "16384 characters"),
         ),
         (json!({"dashboard_filters": large()}), most("dashboard_filters", bytes)),
-        (json!({"dashboard_filters": nested(33)}), most("dashboard_filters", depth)),
         (json!({"tags": [long(256)]}), most("tags__0", "255 characters")),
         (json!({"tags": vec!["a"; 201]}), most("tags", "200 elements")),
         (json!({"tiles": vec![other; 1001]}), most("tiles", "1000 elements")),
@@ -309,23 +297,15 @@ async fn template_limit_errors_name_the_path() {
             Refusal::required("template__tiles__1__type"),
         ),
         (json!({"tiles": [{"type": null}]}), Refusal::null("template__tiles__0__type")),
-        (json!({"tiles": [{"type": ["TEXT"]}]}), no_text("tiles__0__type")),
         (tile("name", long(401)), most("tiles__1__name", "400 characters")),
-        (tile("name", json!({})), no_text("tiles__1__name")),
         (tile("description", long(16_385)), most("tiles__1__description", "16384 characters")),
         (tile("query", large()), most("tiles__1__query", bytes)),
-        (tile("query", nested(33)), most("tiles__1__query", depth)),
-        (tile("query", json!("x")), no_dict("tiles__1__query")),
         (tile("filters", large()), most("tiles__1__filters", bytes)),
-        (tile("filters", json!("x")), no_dict("tiles__1__filters")),
         (tile("layouts", large()), most("tiles__1__layouts", bytes)),
-        (tile("layouts", nested(33)), most("tiles__1__layouts", depth)),
-        (tile("layouts", json!("x")), no_dict("tiles__1__layouts")),
         (tile("color", long(401)), most("tiles__1__color", "400 characters")),
-        (tile("color", json!(true)), no_text("tiles__1__color")),
         (text("body", long(4001)), most("tiles__0__body", "4000 characters")),
-        (text("body", json!([])), no_text("tiles__0__body")),
-        (text("layouts", json!("x")), no_dict("tiles__0__layouts")),
+        (text("body", json!([])), Refusal::not_text("template__tiles__0__body")),
+        (text("layouts", json!("x")), no_dict),
         (text("color", long(401)), most("tiles__0__color", "400 characters")),
     ];
     let cases = cases.map(|(changes, refusal)| (json!({ "template": template(changes) }), refusal));
