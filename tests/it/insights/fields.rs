@@ -25,10 +25,8 @@ async fn rejects(workspace: &Workspace, cases: impl IntoIterator<Item = (Value, 
 async fn invalid_values_of_insight_fields_are_rejected() {
     let workspace = Workspace::new().await;
     let boolean = |name: &str| Refusal::invalid(name, "Must be a valid boolean.");
-    let no_dict = |what: &str| {
-        let detail = format!("Expected a dictionary of items but got type \"{what}\".");
-        Refusal::new("filters", "not_a_dict", detail)
-    };
+    let no_dict = "Expected a dictionary of items but got type \"list\".";
+    let no_dict = Refusal::new("filters", "not_a_dict", no_dict);
     let no_list = |name: &str, what: &str| {
         let detail = format!("Expected a list of items but got type \"{what}\".");
         Refusal::new(name, "not_a_list", detail)
@@ -42,14 +40,13 @@ async fn invalid_values_of_insight_fields_are_rejected() {
     let least = "Ensure this value is greater than or equal to -2147483648.";
     let many = json!([vec![1; 1001]]);
     let mut cases = vec![
-        ("filters", json!([[]]), no_dict("list")),
-        ("filters", json!(["x"]), no_dict("str")),
+        ("filters", json!([[]]), no_dict),
         (
             "query",
             json!(["x", 1, [], true]),
             Refusal::invalid("query", "Query must be a valid JSON object"),
         ),
-        ("order", json!(["x", true]), Refusal::invalid("order", "A valid integer is required.")),
+        ("order", json!(["x"]), Refusal::invalid("order", "A valid integer is required.")),
         ("order", json!([2_147_483_648_u32]), Refusal::new("order", "max_value", most)),
         ("order", json!([-2_147_483_649_i64]), Refusal::new("order", "min_value", least)),
         ("deleted", json!(["maybe"]), boolean("deleted")),

@@ -316,11 +316,10 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
         invalid(&format!("{of}__non_field_errors"), &detail)
     };
     let no_boolean = |attr: &str| Refusal::invalid(attr, "Must be a valid boolean.");
-    let no_dict = |attr: &str, what: &str| {
-        let detail = format!("Expected a dictionary of items but got type \"{what}\".");
-        Refusal::new(attr, "not_a_dict", detail)
+    let no_dict = |attr: &str| {
+        Refusal::new(attr, "not_a_dict", "Expected a dictionary of items but got type \"list\".")
     };
-    let no_number = || invalid("__id", "A valid integer is required.");
+    let no_number = invalid("__id", "A valid integer is required.");
     let no_id = || Refusal::required("tiles__1__id");
     let nul = Refusal::new(
         "tiles__1__color",
@@ -329,22 +328,18 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
     );
     let cases = [
         (json!(5), no_object("", "int")),
-        (json!([]), no_object("", "list")),
-        (json!("x"), no_object("", "str")),
         (json!(null), Refusal::null("tiles__1")),
         (json!({"color": "red"}), no_id()),
         (json!({"layouts": {}}), no_id()),
         (json!({"show_description": null}), no_id()),
         (json!({"id": null, "deleted": true}), no_id()),
-        (json!({"id": "x", "color": "red"}), no_number()),
-        (json!({"id": [1], "color": "red"}), no_number()),
+        (json!({"id": "x", "color": "red"}), no_number),
         (
             json!({"id": 999_999, "color": "red", "show_description": null}),
             Refusal::unknown("tiles__1__id", "999999"),
         ),
         (json!({"id": 0, "deleted": true}), Refusal::unknown("tiles__1__id", "0")),
         (with("color", json!([1])), Refusal::not_text("tiles__1__color")),
-        (with("color", json!(true)), Refusal::not_text("tiles__1__color")),
         (
             with("color", json!("c".repeat(401))),
             Refusal::at_most("tiles__1__color", "400 characters"),
@@ -352,31 +347,24 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
         (with("color", json!("a\u{0}")), nul),
         (with("deleted", json!("maybe")), no_boolean("tiles__1__deleted")),
         (with("show_description", json!("maybe")), no_boolean("tiles__1__show_description")),
-        (with("show_description", json!([])), no_boolean("tiles__1__show_description")),
-        (with("show_description", json!(2)), no_boolean("tiles__1__show_description")),
         (
             with("transparent_background", json!("maybe")),
             no_boolean("tiles__1__transparent_background"),
         ),
-        (with("filters_overrides", json!([])), no_dict("tiles__1__filters_overrides", "list")),
+        (with("filters_overrides", json!([])), no_dict("tiles__1__filters_overrides")),
         (with("layouts", json!(null)), Refusal::null("tiles__1__layouts")),
-        (with("layouts", json!([])), no_dict("tiles__1__layouts", "list")),
-        (with("layouts", json!("x")), no_dict("tiles__1__layouts", "str")),
+        (with("layouts", json!([])), no_dict("tiles__1__layouts")),
         (with("layouts", nested), Refusal::at_most("tiles__1__layouts", "32 nested containers")),
         (with("layouts", large), Refusal::at_most("tiles__1__layouts", "32768 bytes of JSON")),
         (with("text", json!(true)), no_object("__text", "bool")),
-        (with("text", json!("x")), no_object("__text", "str")),
-        (with("text", json!([1])), no_object("__text", "list")),
     ];
     // A valid tile before the invalid one is not added either.
     let good = json!({"text": {"body": "good"}});
     let sent = |tile: Value| json!({"name": "x", "tiles": [good, tile]});
     let mut cases = Vec::from(cases.map(|(tile, refusal)| (sent(tile), refusal)));
     for field in ["tiles", "duplicate_tiles"] {
-        for (wrong, what) in [(json!({}), "dict"), (json!("x"), "str"), (json!(1), "int")] {
-            let detail = format!("Expected a list of items but got type \"{what}\".");
-            cases.push((json!({field: wrong}), Refusal::new(field, "not_a_list", detail)));
-        }
+        let no_list = "Expected a list of items but got type \"dict\".";
+        cases.push((json!({field: {}}), Refusal::new(field, "not_a_list", no_list)));
         cases.push((json!({field: null}), Refusal::null(field)));
         let many = json!({field: vec![json!({"id": 1}); 10_000]});
         cases.push((many, Refusal::at_most(field, "1000 elements")));
@@ -388,7 +376,7 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
             copied("transparent_background", json!("maybe")),
             no_boolean(&of_copy("transparent_background")),
         ),
-        (copied("filters_overrides", json!([])), no_dict(&of_copy("filters_overrides"), "list")),
+        (copied("filters_overrides", json!([])), no_dict(&of_copy("filters_overrides"))),
     ]);
     owner.assert_refusals(Method::PATCH, &one, cases).await;
     owner.get(&one).await.assert_is(200, before);
