@@ -1,7 +1,7 @@
 //! Tests of the mail worker with a real data file, a mail server on loopback and a manual clock.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -89,14 +89,6 @@ fn organization() -> OrganizationId {
     OrganizationId(unique())
 }
 
-fn mailer(url: &str, timeout: Duration) -> Mailer {
-    let mut mail = Config::default().mail;
-    mail.smtp_url = Some(url.parse().expect("a URL"));
-    mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
-    mail.smtp_timeout = timeout;
-    Mailer::new(&mail).expect("it can be used").expect("a server is named")
-}
-
 /// A data file whose outbox has a mail worker.
 struct Office {
     app: App,
@@ -121,7 +113,8 @@ impl Office {
         let path = folder.path().join("steward.redb");
         let (app, made) = create(&path, config, &InitialRecords::default()).unwrap();
         let server = MailServer::start();
-        let postman = postman(&app, &clock, &server, timeout);
+        let manual = Clock::Manual(clock.clone());
+        let postman = postman(app.store(), manual, &server.url(), timeout);
         Self { app, postman, made, clock, server, timeout, folder }
     }
 
@@ -140,7 +133,8 @@ impl Office {
         self.close().await;
         let store = Store::open(&self.path(), 1 << 20).unwrap();
         let app = App::new(store, configured(&clock)).unwrap();
-        let postman = postman(&app, &clock, &self.server, self.timeout);
+        let manual = Clock::Manual(clock.clone());
+        let postman = postman(app.store(), manual, &self.server.url(), self.timeout);
         Self { app, postman, clock, ..self }
     }
 
@@ -179,14 +173,10 @@ impl Office {
         eventually("the message is deleted", || self.find(id).is_none().then_some(())).await;
     }
 
-    /// Returns the number of attempts that are stored for the limits of organizations.
-    fn remembered(&self) -> usize {
-        remembered(&self.app)
-    }
-
     /// Waits until this many attempts are stored for the limits of organizations.
     async fn remembers(&self, count: usize) {
-        eventually("attempts are recorded", || (self.remembered() == count).then_some(())).await;
+        eventually("attempts are recorded", || (remembered(&self.app) == count).then_some(()))
+            .await;
     }
 
     /// Waits until this many of the messages are left.
@@ -225,14 +215,19 @@ impl Office {
     async fn ends(mut self) {
         self.close().await;
         self.server.has_no_more();
-        let store = Store::open(&self.path(), 1 << 20).unwrap();
-        let app = App::new(store, Config::default()).unwrap();
-        let findings = perform(&app, Operation::Check, Progress::silent()).await.unwrap();
-        assert_eq!(findings["problem_count"], 0, "{findings}");
-        app.close().await;
+        checked(&self.path()).await.close().await;
     }
 }
 
+/// Opens a data file and asserts that it has no problems.
+async fn checked(path: &Path) -> App {
+    let app = App::new(Store::open(path, 1 << 20).unwrap(), Config::default()).unwrap();
+    let findings = perform(&app, Operation::Check, Progress::silent()).await.unwrap();
+    assert_eq!(findings["problem_count"], 0, "{findings}");
+    app
+}
+
+/// Returns the number of attempts that are stored for the limits of organizations.
 fn remembered(app: &App) -> usize {
     let mut remembered = 0;
     let tx = app.store().snapshot().unwrap();
@@ -265,16 +260,15 @@ fn configured(clock: &ManualClock) -> Config {
     config
 }
 
-fn postman(app: &App, clock: &ManualClock, server: &MailServer, timeout: Duration) -> MailWorker {
-    let (store, clock) = (app.store().clone(), Clock::Manual(clock.clone()));
-    MailWorker::start(
-        store,
-        clock,
-        mailer(&server.url(), timeout),
-        Arc::new(Scribe),
-        LeaseWatch::unneeded(),
-        &Metrics::default(),
-    )
+/// Starts a mail worker that renders with the [`Scribe`].
+fn postman(store: &Store, clock: Clock, url: &str, timeout: Duration) -> MailWorker {
+    let mut mail = Config::default().mail;
+    mail.smtp_url = Some(url.parse().expect("a URL"));
+    mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
+    mail.smtp_timeout = timeout;
+    let mailer = Mailer::new(&mail).expect("it can be used").expect("a server is named");
+    let (store, lease) = (store.clone(), LeaseWatch::unneeded());
+    MailWorker::start(store, clock, mailer, Arc::new(Scribe), lease, &Metrics::default())
 }
 
 /// An invite by a user of its own, so that no user's limit is reached.
@@ -291,7 +285,7 @@ async fn queued_message_is_sent_once_and_removed_from_the_outbox() {
     assert_eq!((mail.from.as_str(), mail.hello.as_str()), ("steward@corp.example", "corp.example"));
     assert_eq!(mail.subject(), "To Ann.B@corp.example");
     office.is_gone(id).await;
-    assert_eq!(office.remembered(), 1);
+    assert_eq!(remembered(&office.app), 1);
     assert!(log::lines_about(id).is_empty(), "a sent mail must not be logged");
     office.rests().await;
     office.ends().await;
@@ -400,11 +394,10 @@ async fn message_is_retried_if_the_mail_server_is_unreachable() {
     let port = TcpSocket::new_v4().expect("a socket");
     port.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
     let address = port.local_addr().expect("an address");
-    let nowhere = mailer(&format!("smtp://{address}"), office.timeout);
+    let nowhere = format!("smtp://{address}");
     office.postman.stop().await;
-    let (store, clock) = (office.app.store().clone(), Clock::Manual(office.clock.clone()));
-    let (composer, lease) = (Arc::new(Scribe), LeaseWatch::unneeded());
-    office.postman = MailWorker::start(store, clock, nowhere, composer, lease, &Metrics::default());
+    let clock = Clock::Manual(office.clock.clone());
+    office.postman = postman(office.app.store(), clock, &nowhere, office.timeout);
     let id = office.post("ann@corp.example").await;
     office.tried(id, 1).await;
     assert!(log::lines_about(id)[0]["error"].as_str().unwrap().contains("refused"));
@@ -575,7 +568,7 @@ async fn records_of_attempts_are_deleted_after_an_hour() {
         office.delivers(&format!("{name}@corp.example")).await;
         office.clock.advance(MINUTE);
     }
-    assert_eq!(office.remembered(), 3);
+    assert_eq!(remembered(&office.app), 3);
     office.clock.advance(57 * MINUTE);
     office.remembers(2).await;
     office.clock.advance(2 * MINUTE);
@@ -703,7 +696,7 @@ async fn stop_finishes_and_records_the_current_delivery_and_starts_no_other() {
     office.sends_to("bob@corp.example").await;
     tokio::join!(office.postman.stop(), async { office.server.release() });
     let waiting: Vec<_> = letters.iter().map(|id| office.find(*id).is_some()).collect();
-    assert_eq!((waiting, office.remembered()), (vec![false, false, true], 2));
+    assert_eq!((waiting, remembered(&office.app)), (vec![false, false, true], 2));
     let mut office = office.restart().await;
     office.sends_to("cem@corp.example").await;
     office.ends().await;
@@ -746,14 +739,7 @@ fn mail_worker_child_process() {
     let _log = logging::init("info", LogFormat::Json, dropped).unwrap();
     runtime.block_on(async {
         let store = Store::open(data.as_ref(), 1 << 20).unwrap();
-        let postman = MailWorker::start(
-            store.clone(),
-            Clock::System,
-            mailer(&url, 2 * TEST_TIMEOUT),
-            Arc::new(Scribe),
-            LeaseWatch::unneeded(),
-            &Metrics::default(),
-        );
+        let postman = postman(&store, Clock::System, &url, 2 * TEST_TIMEOUT);
         let end = || std::io::stdin().read_line(&mut String::new());
         tokio::task::spawn_blocking(end).await.unwrap().unwrap();
         postman.stop().await;
@@ -765,7 +751,7 @@ fn mail_worker_child_process() {
 struct Process(Child, Arc<Mutex<String>>);
 
 impl Process {
-    fn start(data: &std::path::Path, server: &MailServer) -> Self {
+    fn start(data: &Path, server: &MailServer) -> Self {
         let mut command = Command::new("sh");
         // With the signal ignored, a write beyond the limit returns an error.
         command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]);
@@ -826,13 +812,11 @@ async fn closed_with(names: &[&str]) -> (TempDir, PathBuf) {
 }
 
 /// Asserts that the file has no problems, that no message waits, and that this many mails were sent.
-async fn all_was_sent(path: &std::path::Path, count: usize) {
-    let app = App::new(Store::open(path, 1 << 20).unwrap(), Config::default()).unwrap();
+async fn all_was_sent(path: &Path, count: usize) {
+    let app = checked(path).await;
     let tx = app.store().snapshot().unwrap();
     assert_eq!(outbox::queued_count(&tx).unwrap(), 0);
     assert_eq!(remembered(&app), count);
-    let findings = perform(&app, Operation::Check, Progress::silent()).await.unwrap();
-    assert_eq!(findings["problem_count"], 0, "{findings}");
     app.close().await;
 }
 
