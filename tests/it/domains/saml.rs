@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde_json::{Value, json};
 
-use crate::domains::{add, entries_about, prove};
+use crate::domains::{add, prove};
 use crate::support::Workspace;
 
 const BAD_CERTIFICATE: &str = "Enter one valid X.509 certificate, as PEM or as its base64.";
@@ -328,21 +328,4 @@ async fn required_saml_fields_cannot_be_cleared_while_saml_is_enforced() {
     let cleared = json!({ "saml_acs_url": "", "saml_x509_cert": null });
     scene.changes(cleared.clone(), cleared).await;
     scene.workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn log_truncates_long_certificates() {
-    let mut scene = Scene::new().await;
-    let pem = Issued::new().pem;
-    let wide = pem.replace('\n', &" ".repeat(400));
-    for certificate in [&pem, &wide] {
-        let sent = json!({ "saml_x509_cert": certificate });
-        scene.changes(sent.clone(), sent).await;
-    }
-    let entries = entries_about(&scene.workspace, &scene.domain["id"]);
-    let changes = |before: Value, after: Value| json!({ "saml_x509_cert": [before, after] });
-    assert_eq!(entries[1][4], changes(json!(null), json!(pem)));
-    let beginning: String = wide.chars().take(100).collect();
-    let told = format!("{beginning}\u{2026} ({} characters)", wide.trim().chars().count());
-    assert_eq!(entries[2][4], changes(json!(pem), json!(told)));
 }
