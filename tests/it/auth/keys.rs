@@ -80,26 +80,22 @@ async fn other_authorization_headers_are_not_credentials() {
 }
 
 #[tokio::test]
-async fn truncated_or_altered_key_is_rejected() {
+async fn truncated_altered_or_foreign_key_is_rejected() {
     let workspace = Workspace::new().await;
     let key = &workspace.made.api_key;
-    for length in [4, 5, 25, 26, 27, 69, 70, 75] {
-        workspace.with_key(&key[..length]).get(ME).await.is_bad_key();
-    }
-    for at in [0, 3, 4, 25, 26, 50, 69, 70, 75] {
+    for at in [4, 25, 50, 75] {
+        workspace.with_key(&key[..at]).get(ME).await.is_bad_key();
         let other = if key.as_bytes()[at] == b'a' { "b" } else { "a" };
         let mut changed = key.clone();
         changed.replace_range(at..=at, other);
         workspace.with_key(&changed).get(ME).await.is_bad_key();
     }
-    let swapped: String = key.chars().rev().collect();
     for wrong in [
+        Workspace::new().await.made.api_key,
         format!("{key}x"),
         format!("{key} {key}"),
-        format!("{key}\""),
         key.replace("phx_", "phc_"),
         key.to_uppercase(),
-        swapped,
         "phx_".to_owned(),
         "xx".to_owned(),
         "x".repeat(16_000),
@@ -108,12 +104,6 @@ async fn truncated_or_altered_key_is_rejected() {
         authorized(&workspace, &format!("Bearer {wrong}")).await.is_bad_key();
     }
     assert_eq!(workspace.owner.get(ME).await.status, 200);
-}
-
-#[tokio::test]
-async fn key_of_another_data_file_is_rejected() {
-    let (one, other) = (Workspace::new().await, Workspace::new().await);
-    one.with_key(&other.made.api_key).get(ME).await.is_bad_key();
 }
 
 #[tokio::test]
