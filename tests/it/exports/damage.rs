@@ -101,6 +101,7 @@ async fn import_errors_name_the_line_and_the_field() {
         ("users", table, r#""table":"people""#, "table is not the name of a table"),
         ("users", table, r#""table":"users_by_email""#, no_records),
         ("users", table, r#""table":"counts""#, no_records),
+        ("users", table, r#""table":"sessions""#, no_records),
         ("memberships", r#""level":15"#, r#""level":16"#, "meta.level is not valid here"),
         ("sequences", r#""last":1"#, r#""last":0"#, "meta.last is not a valid sequence number"),
         ("sequences", r#""of":""#, r#""of":"x"#, "meta.of is not the name of a table"),

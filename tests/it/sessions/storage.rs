@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use serde_json::json;
-use steward::testing::bootstrap;
 use steward::testing::ids::UserId;
 use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete::delete_account_data;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::sessions::SignInRequest;
-use steward::testing::store::{Place, PreparedRestore, Progress, Store, Table, receive};
+use steward::testing::store::{PreparedRestore, Progress, Store, Table, receive};
 
 use super::assert_ended;
 use crate::api_keys::{ME, at, make};
@@ -84,23 +83,6 @@ async fn export_with_secrets_contains_no_session_and_no_sign_in_link() {
             assert!(!text.contains(&table), "{text}");
         }
     }
-}
-
-#[tokio::test]
-async fn import_refuses_a_session_in_an_export() {
-    let (workspace, [session, _]) = signed_in().await;
-    let bytes = export(workspace.app.store(), true).await;
-    let mut text = String::from_utf8(bytes).expect("text");
-    let line =
-        format!(r#"{{"table":"sessions","version":1,"meta":["{}"],"fields":{{}}}}"#, session.id());
-    text.push_str(&line);
-    text.push('\n');
-    let to = workspace.path().with_file_name("imported.redb");
-    let place = Place::File(to.clone());
-    let refused = bootstrap::import(&place, text.as_bytes(), &Progress::silent());
-    let refused = refused.expect_err("no import").to_string();
-    assert!(refused.contains("names a table that exports do not contain"), "{refused}");
-    assert!(!to.exists());
 }
 
 #[tokio::test]
