@@ -201,6 +201,7 @@ fn openapi_document_contains_exactly_the_served_routes_with_their_scopes() {
             (Some(_), false) => json!([]),
         };
         assert_eq!(operation["security"], expected, "{}", row.operation);
+        assert_eq!(operation["operationId"], row.operation);
     }
 }
 
