@@ -23,7 +23,7 @@ document (`/api/schema/`), then the rules of all operations. [docs/spec/](spec/R
   tests of these rules.
 
 A test is named by its module and its name under `tests/it/`, `tests/system/` or `tests/chaos/`.
-`cargo test --test it -- domains::members_read_and_admins_write_domains` runs one. `cargo test --test '*' -- NAME` finds one in any
+`cargo test --test it -- domains::domain_name_is_immutable` runs one. `cargo test --test '*' -- NAME` finds one in any
 of them.
 
 This page is generated from the OpenAPI document and from `tests/it/conformance/evidence.txt`, which names the tests. After a
