@@ -390,8 +390,8 @@ async fn operator_commands_reject_an_account_with_an_unproven_address() {
         })
     };
     let user = |existing| {
-        let new = new_user(VICTIM, workspace.made.organization_id, Level::Owner);
-        Operation::UserCreate(UserOptions { existing, ..new })
+        let new = new_user(VICTIM, Some(workspace.made.organization_id));
+        Operation::UserCreate(UserOptions { level: Level::Owner, existing, ..new })
     };
     let key = |existing| {
         Operation::KeyCreate(KeyOptions {

@@ -14,9 +14,7 @@ use super::writer::fill as fill_dashboard;
 use crate::support::dashboards::{from_tiles, make};
 use crate::support::invites::invite;
 use crate::support::signup::Offer;
-use crate::support::{
-    OWNER, TestClient, TestResponse, Workspace, column, eventually_async, new_organization,
-};
+use crate::support::{OWNER, TestClient, TestResponse, Workspace, column, eventually_async};
 
 async fn capped(caps: Caps) -> Workspace {
     Workspace::configured(|config| config.caps = caps).await
@@ -68,7 +66,7 @@ async fn organizations_per_user_are_limited() {
         (again.status != 400).then_some(again.status)
     });
     assert_eq!(again.await, 201);
-    workspace.run_operation(new_organization("Fourth", OWNER)).await;
+    workspace.add_organization("Fourth", OWNER).await;
     workspace.assert_file_valid().await;
 }
 

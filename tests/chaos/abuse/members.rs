@@ -77,8 +77,9 @@ async fn grants_of_a_removed_member_are_deleted_in_batches_and_not_restored() {
         assert_eq!(workspace.owner.get(&path).await.ok()["access_controls"], json!([]));
     }
     assert_eq!(ben.get(&one).await.status, 403);
-    let known = new_user(BEN, workspace.made.organization_id, Level::Admin);
-    let rejoin = Operation::UserCreate(UserOptions { existing: true, ..known });
+    let known = new_user(BEN, Some(workspace.made.organization_id));
+    let rejoin =
+        Operation::UserCreate(UserOptions { level: Level::Admin, existing: true, ..known });
     let refused = perform(&workspace.app, rejoin, Progress::silent()).await;
     assert_eq!(refused.expect_err("refused").status(), 503);
 

@@ -62,8 +62,8 @@ impl Beginning {
         let admin = workspace.member("p1", Level::Admin).await;
         let member = workspace.member("p2", Level::Member).await;
         let (outsider, other) = workspace.outsider("p3").await;
-        let new = new_user(PEOPLE[0], workspace.made.organization_id, Level::Owner);
-        let new = UserOptions { first_name: "P".to_owned(), ..new };
+        let new = new_user(PEOPLE[0], Some(workspace.made.organization_id));
+        let new = UserOptions { first_name: "P".to_owned(), level: Level::Owner, ..new };
         workspace.run_operation(Operation::UserCreate(new)).await;
         let owner = workspace.key(PEOPLE[0], &["*"]).await;
         // The model does not have the workspace's own owner.
