@@ -100,6 +100,9 @@ pub(super) async fn import_organization(
         }
         let sending = thread::spawn(move || send_all(export, server));
         let last = last_reply(&mut replies, &progress);
+        if last.is_err() && !sending.is_finished() {
+            return last;
+        }
         match sending.join() {
             Ok(Err(unread)) => Err(unread.into()),
             _ => last,

@@ -16,6 +16,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{Error, InconsistentKeys, ServerConfig};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The TLS stream of one connection.
 pub(super) type TlsStream<S> = tokio_rustls::server::TlsStream<S>;
@@ -31,8 +32,8 @@ const MAX_FILE_SIZE: u64 = 1 << 20;
 pub struct Tls {
     files: Files,
     config: ArcSwap<ServerConfig>,
-    /// What the files held at the last check.
-    last_read: Mutex<Content>,
+    /// The checksum of the files at the last check.
+    last_read: Mutex<Result<u64, String>>,
 }
 
 #[derive(Clone)]
@@ -43,6 +44,10 @@ struct Files {
 
 /// The texts of the certificate and of its key, or why one of the files cannot be read.
 type Content = Result<[Vec<u8>; 2], String>;
+
+fn checksum(content: &Content) -> Result<u64, String> {
+    content.as_ref().map(|texts| xxh3_64(&texts.concat())).map_err(Clone::clone)
+}
 
 impl Tls {
     /// Reads both PEM files: the certificate chain and its private key.
@@ -56,7 +61,7 @@ impl Tls {
         if fs::metadata(&files.key).is_ok_and(|key| key.mode() & 0o007 != 0) {
             tracing::warn!("the private key {} is readable by other users", files.key.display());
         }
-        Ok(Self { files, config, last_read: Mutex::new(content) })
+        Ok(Self { files, config, last_read: Mutex::new(checksum(&content)) })
     }
 
     /// Reloads the files when they change. Never returns.
@@ -81,7 +86,8 @@ impl Tls {
     fn check_files(&self, anyway: bool) {
         let mut last = self.last_read.lock().unwrap_or_else(PoisonError::into_inner);
         let content = self.files.read();
-        if !anyway && *last == content {
+        let now = checksum(&content);
+        if !anyway && *last == now {
             return;
         }
         match self.files.parse(&content) {
@@ -91,7 +97,7 @@ impl Tls {
             }
             Err(why) => tracing::error!("the certificate was not reloaded: {why}"),
         }
-        *last = content;
+        *last = now;
     }
 
     /// Performs the TLS handshake.
