@@ -160,7 +160,8 @@ async fn connection_limit_of_zero_is_an_error() {
 #[tokio::test]
 async fn too_many_request_headers_are_rejected_with_431() {
     let server = start(limits()).await;
-    for headers in ["A: b\r\n".repeat(101), format!("A: {}\r\n", "b".repeat(40_000))] {
+    let many = |count| "A: b\r\n".repeat(count);
+    for headers in [many(101), many(100_000), format!("A: {}\r\n", "b".repeat(40_000))] {
         let mut client = server.connect().await;
         let head = format!("GET / HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
         let _ = client.write_all(head.as_bytes()).await;

@@ -65,6 +65,20 @@ fn slow_request_headers_close_the_connection() {
             Err(error) => assert_ne!(error.kind(), ErrorKind::WouldBlock, "it stays open"),
         }
     }
+    assert!(served.get("/_readyz", "").0.is_closed(), "a connection without a next request");
+    served.goes_on();
+}
+
+#[test]
+fn slow_request_body_returns_408() {
+    let served = Served::with(&["--body-timeout", "200ms"]);
+    for headers in ["Content-Length: 20\r\n", "Transfer-Encoding: chunked\r\n"] {
+        let mut connection = served.server.connect();
+        connection.write(served.head(headers) + "5\r\n").unwrap();
+        let reply = connection.reply().unwrap();
+        reply.assert_error(408, "invalid_request", "request_timeout");
+        assert!(connection.is_closed(), "the rest of the body was read as the next request");
+    }
     served.goes_on();
 }
 

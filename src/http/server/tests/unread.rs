@@ -84,12 +84,17 @@ async fn connection_stays_open_only_if_the_end_of_a_chunked_body_came_with_its_h
 #[tokio::test]
 async fn client_that_waits_for_approval_is_not_asked_for_a_body_that_nobody_reads() {
     let server = start(limits()).await;
-    let mut client = server.connect().await;
-    let request =
-        "POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n";
-    client.write_all(request.as_bytes()).await.unwrap();
-    let text = answer(&mut client).await.to_lowercase();
-    assert!(text.starts_with("http/1.1 404 ") && text.contains("connection: close"), "{text}");
+    for (status, path, length) in [(404, "/nothing", 2), (413, "/body", 1025)] {
+        let mut client = server.connect().await;
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\nExpect: 100-continue\r\n\r\n"
+        );
+        client.write_all(request.as_bytes()).await.unwrap();
+        let text = answer(&mut client).await.to_lowercase();
+        assert!(text.starts_with(&format!("http/1.1 {status} ")), "{text}");
+        assert!(text.contains("connection: close"), "{text}");
+    }
 }
 
 #[tokio::test]
