@@ -272,4 +272,10 @@ mod tests {
             assert!(!refused.contains("hunter2") && !refused.contains('\n'), "{text}: {refused}");
         }
     }
+
+    #[test]
+    fn debug_output_of_an_smtp_url_hides_the_password() {
+        let print = format!("{:?}", parse_url("smtps://ann:hunter2@mail.example.org"));
+        assert_eq!(print, "SmtpUrl(mail.example.org:465, Tls)");
+    }
 }

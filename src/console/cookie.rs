@@ -138,11 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn removed_cookie_has_the_same_name_and_path() {
+    fn cookie_of_a_mail_request_lives_for_ten_minutes_and_is_removed_by_its_name_and_path() {
         let (client, config) = request("a.example", true, None);
-        let removed = ConsoleCookie::new(MAIL, &client, &config).remove().unwrap();
-        let expected = "__Host-steward-mail=; HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=0";
-        assert_eq!(removed, expected);
+        let cookie = ConsoleCookie::new(MAIL, &client, &config);
+        let attributes = "HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=";
+        let set = format!("__Host-steward-mail=a; {attributes}600");
+        assert_eq!(cookie.set("a").unwrap(), set);
+        let removed = format!("__Host-steward-mail=; {attributes}0");
+        assert_eq!(cookie.remove().unwrap(), removed);
     }
 
     #[test]

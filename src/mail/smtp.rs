@@ -335,6 +335,17 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn address_that_mail_cannot_reach_is_not_sent_to() {
+        let mailer = Mailer::new(&config("smtp://localhost", "a@example.org")).unwrap().unwrap();
+        let (id, now) = (OutboxMessageId(uuid::Uuid::nil()), Timestamp::MIN);
+        let part = || "Hello".to_owned();
+        let content = MailContent { subject: part(), text: part(), html: part() };
+        let refused = mailer.send(id, "\u{e4}nn@x.example", &content, now).await;
+        let line = "the address cannot be used in a mail";
+        assert_eq!(refused, Err(SendError::not_delivered(line, UNUSABLE)));
+    }
+
     #[test]
     fn smtp_reply_is_sanitized_to_one_short_line_without_secrets() {
         let mailer = Mailer::new(&config("smtp://ann:hunter2@localhost", "a@example.org"));
