@@ -228,6 +228,8 @@ mod tests {
             ("10.0.0.1", &["1.2.3.4, unknown, 10.0.0.2"], "10.0.0.2"),
             ("10.0.0.1", &["1.2.3.4,"], "10.0.0.1"),
             ("10.0.0.1", &["1.2.3.4.5"], "10.0.0.1"),
+            // A client that is no proxy cannot name another one.
+            ("203.0.113.9", &["1.2.3.4"], "203.0.113.9"),
         ] {
             assert_eq!(address_of(peer, forwarded), address, "{forwarded:?}");
         }
@@ -238,6 +240,7 @@ mod tests {
         let inner = ("host", "inner:8000");
         let headers = [inner, (FORWARDED_PROTO, "HTTPS"), (FORWARDED_HOST, "api.example.com")];
         assert_eq!(base_of("10.0.0.1", &headers), "https://api.example.com");
+        assert_eq!(base_of("203.0.113.9", &headers), "http://inner:8000", "no trusted proxy");
         let lists =
             [inner, (FORWARDED_PROTO, "http, https"), (FORWARDED_HOST, "evil, api.example.com")];
         assert_eq!(base_of("10.0.0.1", &lists), "https://api.example.com");

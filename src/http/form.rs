@@ -172,6 +172,15 @@ mod tests {
     }
 
     #[test]
+    fn media_type_of_a_form_is_accepted_in_any_case_and_with_its_charset() {
+        for media in [MEDIA_TYPE, "Application/X-WWW-Form-Urlencoded; charset=UTF-8"] {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, media.parse().unwrap());
+            assert!(require_form(&headers).is_ok(), "{media}");
+        }
+    }
+
+    #[test]
     fn number_of_form_fields_is_limited() {
         assert!(Form::parse("a=1&".repeat(100).as_bytes(), 100).is_ok());
         let expected = (400, "The form has more than 100 fields.".to_owned());

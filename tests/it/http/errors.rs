@@ -41,6 +41,8 @@ async fn body_that_is_no_json_object_is_refused_and_creates_nothing() {
         (&b"{name: 1}"[..], "key must be a string at line 1 column 2"),
         (b"{\"name\": \"A\"} x", "trailing characters at line 1 column 15"),
         (b"\xef\xbb\xbf{}", "expected value at line 1 column 1"),
+        (b"{\"a\":\"\xff\"}", "invalid unicode code point at line 1 column 7"),
+        (b"  ", "EOF while parsing a value at line 1 column 2"),
         (deep.as_bytes(), "recursion limit exceeded at line 1 column 636"),
     ] {
         post(owner, &list, body.to_vec()).await.is_parse_error(text);
