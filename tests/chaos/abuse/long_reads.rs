@@ -72,6 +72,7 @@ async fn distinct_values_per_query_parameter_are_limited() {
         values.join("&")
     };
     let words: Vec<_> = (0..201).map(|number| format!("a{number}")).collect();
+    let (some, others) = (words[..101].join(","), words[101..].join(","));
     let detail = "A query parameter has at most 200 different values (--max-query-values).";
     let (dashboards, log) = (workspace.dashboards(""), workspace.organization("activity_log/"));
     for (path, query, attr) in [
@@ -79,6 +80,7 @@ async fn distinct_values_per_query_parameter_are_limited() {
         (&dashboards, different("unknown", 201), "unknown"),
         (&log, different("limit", 201), "limit"),
         (&log, format!("activity={}", words.join(",")), "activity"),
+        (&log, format!("activity={some}&activity={others}"), "activity"),
         (&"/api/schema/".to_owned(), different("format", 201), "format"),
     ] {
         let answer = workspace.owner.get(&format!("{path}?{query}")).await;
