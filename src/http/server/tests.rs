@@ -167,6 +167,11 @@ async fn too_many_request_headers_are_rejected_with_431() {
         let _ = client.write_all(head.as_bytes()).await;
         assert!(answer(&mut client).await.starts_with("HTTP/1.1 431 "));
     }
+    let mut client = server.connect().await;
+    let head = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "b".repeat(70_000));
+    let _ = client.write_all(head.as_bytes()).await;
+    let text = answer(&mut client).await;
+    assert!(text.starts_with("HTTP/1.1 414 ") || text.starts_with("HTTP/1.1 431 "), "{text}");
 }
 
 #[tokio::test]

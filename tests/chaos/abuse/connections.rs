@@ -219,6 +219,7 @@ fn request_requires_exactly_one_valid_host() {
         let mut connection = served.server.connect();
         connection.write(request).expect("sent");
         assert_eq!(connection.reply().expect("an answer").status, 200, "{request:?}");
+        assert!(!request.contains("HTTP/1.0") || connection.is_closed(), "{request:?}");
     }
     served.server.stop();
 }

@@ -156,9 +156,14 @@ fn https_is_served_and_used_in_links() {
         assert!(head.contains("\r\nstrict-transport-security: max-age=63072000\r\n"), "{head}");
     }
     let mut client = pair.connect(&server).unwrap();
+    let large = json!({ "name": "A", "ignored": "x".repeat(1_000_000) }).to_string();
+    let (head, _) = client.ask("POST", "/api/projects/1/dashboards/", key, &large);
+    assert!(head.starts_with("HTTP/1.1 201 "), "{head}");
+    let (_, document) = client.ask("GET", "/api/schema/?format=json", "", "");
+    assert!(document.to_string().len() > 100_000, "{document}");
     let (_, list) = client.ask("GET", "/api/projects/1/dashboards/?limit=1", key, "");
     let next = "https://localhost:8443/api/projects/1/dashboards/?limit=1&offset=1";
-    assert_eq!((&list["count"], &list["next"]), (&json!(2), &json!(next)));
+    assert_eq!((&list["count"], &list["next"]), (&json!(3), &json!(next)));
     let invites =
         format!("/api/organizations/{}/invites/", made["organization_id"].as_str().unwrap());
     let (head, invite) =
