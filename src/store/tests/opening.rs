@@ -20,6 +20,16 @@ fn assert_refused(scratch: &Scratch, text: &str) {
     assert!(scratch.bytes() == before, "the file was changed: {refused}");
 }
 
+/// Asserts that a restore of the file fails with this text and leaves nothing.
+#[track_caller]
+fn assert_not_restored(scratch: &Scratch, text: &str) {
+    let (before, data) = (scratch.names(), scratch.folder.path().join("other.redb"));
+    let refused = PreparedRestore::new(&data, &scratch.path(), &checks(), &Progress::silent());
+    let refused = refused.err().expect("a refusal").to_string();
+    assert!(refused.contains(&format!("steward.redb {text}")), "{refused}");
+    assert_eq!(scratch.names(), before);
+}
+
 fn set_format(scratch: &Scratch, format: u64) {
     scratch.put(Table::Meta, schema::FORMAT_KEY, &format.encoded());
 }
@@ -169,6 +179,7 @@ async fn newer_and_invalid_file_formats_are_rejected_with_instructions() {
     set_format(&scratch, newer);
     let text = format!("has format {newer}, this release reads up to {ours}; use the release that");
     assert_refused(&scratch, &text);
+    assert_not_restored(&scratch, &text);
     set_format(&scratch, 0);
     assert_refused(&scratch, "is not a Steward data file and was left untouched");
 }
@@ -260,6 +271,7 @@ async fn file_with_a_table_of_a_newer_release_is_refused() {
     let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).chain(["gadgets/1"]).collect();
     set_table_names(&scratch, &names);
     assert_refused(&scratch, "has the table gadgets/1 of a newer release");
+    assert_not_restored(&scratch, "has the table gadgets/1 of a newer release");
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ const CONFIG: [&str; 3] = ["config", "--config", "steward.toml"];
 
 #[test]
 fn settings_precedence_is_flag_environment_file_default() {
-    let site = with("grace = \"4s\"\n");
+    let site = with("grace = \"4s\"\nrate-limit = [\"9/s\", \"90/m\"]\njson = false\n");
     let variable = |value: &str, args: &[&str]| {
         let mut command = site.steward(&[&CONFIG[..], args, &["--json"]].concat());
         setting(&CommandOutput::new(command.env("STEWARD_GRACE", value)).json(), "grace")
@@ -41,6 +41,13 @@ fn settings_precedence_is_flag_environment_file_default() {
     // An empty variable counts as unset.
     for file in [variable("", &[]), setting(&site.json(&CONFIG), "grace")] {
         assert_eq!(file, (json!("4s"), "file".to_owned()));
+    }
+    // No value in the file is the default.
+    let mut command = site.steward(&CONFIG);
+    command.env("STEWARD_RATE_LIMIT", "1/s,10/m").env("STEWARD_JSON", "1");
+    let answer = CommandOutput::new(&mut command).json();
+    for (key, value) in [("rate-limit", json!(["1/s", "10/m"])), ("json", json!(true))] {
+        assert_eq!(setting(&answer, key), (value, "environment".to_owned()), "{key}");
     }
     let none = site.json(&["config"]);
     assert_eq!(setting(&none, "grace"), (json!("30s"), "default".to_owned()));

@@ -48,11 +48,17 @@ fn every_command_has_a_valid_manual_page() {
 #[test]
 fn manual_pages_list_flags_and_variables_without_environment_values() {
     let site = DataFolder::empty();
-    let mut command = site.steward(&["man", "pages"]);
-    let url = "smtps://ann:hunter2@mail.example.org";
-    command.env("STEWARD_SMTP_URL", url).env("STEWARD_SMTP_FROM", "a@corp.example");
-    command.env("STEWARD_PUBLIC_URL", "https://secret.example");
-    CommandOutput::new(&mut command).ok();
+    let run = |args: &[&str]| {
+        let mut command = site.steward(args);
+        let url = "smtps://ann:hunter2@mail.example.org";
+        command.env("STEWARD_SMTP_URL", url).env("STEWARD_SMTP_FROM", "a@corp.example");
+        CommandOutput::new(command.env("STEWARD_PUBLIC_URL", "https://secret.example")).ok()
+    };
+    for args in [&["serve", "--help"][..], &["mail", "test", "--help"]] {
+        let help = run(args);
+        assert!(help.contains("STEWARD_SMTP_URL") && !help.contains("hunter2"), "{help}");
+    }
+    run(&["man", "pages"]);
     let text = fs::read_to_string(site.path("pages/steward-serve.1")).expect("a page");
     for part in ["\\-\\-smtp\\-url", "STEWARD_SMTP_URL", "\\-\\-tls\\-cert", "STEWARD_DATA"] {
         assert!(text.contains(part), "no {part} in {text}");

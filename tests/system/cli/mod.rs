@@ -120,8 +120,8 @@ fn failed_init_creates_no_files() {
     let long = "x".repeat(201);
     site.run(&["init", "--email", "nobody"]).assert_failed("email: Enter a valid email address.");
     for (name, value, told) in [
-        ("--organization", " ", "may not be blank."),
-        ("--project", &long, "Ensure this field has"),
+        ("--organization", " ", "name: This field may not be blank."),
+        ("--project", &long, "name: Ensure this field has"),
     ] {
         site.run(&[&init[..], &[name, value]].concat()).assert_failed(told);
     }
@@ -449,4 +449,32 @@ fn check_reports_what_it_read() {
         let litter = place.site.names().into_iter().find(|name| !name.starts_with("steward.redb"));
         assert_eq!(litter, None, "check left its copy behind");
     });
+}
+
+/// Changes a letter of a name wherever the closed file contains the name.
+#[test]
+fn check_of_a_damaged_file_exits_with_1_beside_a_server_and_without_one() {
+    const NAME: &str = "Needle in a haystack";
+    let TestSetup { site, key, project, .. } = TestSetup::new(false);
+    let path = format!("/api/projects/{project}/dashboards/");
+    let server = site.serve(&[]);
+    server.post(&path, &key, &json!({ "name": NAME })).ok();
+    server.stop();
+    let mut bytes = fs::read(site.data()).unwrap();
+    let places: Vec<_> =
+        (0..bytes.len()).filter(|at| bytes[*at..].starts_with(NAME.as_bytes())).collect();
+    for at in places {
+        bytes[at] ^= 0x20;
+    }
+    fs::write(site.data(), bytes).unwrap();
+    let assert_found = || {
+        let run = site.run(&["check", "--json"]);
+        let found: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert!(run.code == Some(1) && found["problem_count"].as_u64() > Some(0), "{run:?}");
+    };
+    assert_found();
+    let server = site.serve(&[]);
+    assert_found();
+    server.get(&path, &key).assert_error(500, "server_error", "error");
+    assert_eq!(server.get("/_readyz", "").status, 200);
 }

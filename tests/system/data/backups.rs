@@ -59,6 +59,8 @@ fn backup_contains_the_current_data_and_reports_its_properties() {
         assert_eq!(made["bytes"], bytes.len());
         assert_eq!(made["blake3"], blake3::hash(&bytes).to_hex().as_str());
         assert!(made["values"].as_u64().expect("a number") > 20);
+        let bits = path.metadata().expect("metadata").permissions().mode();
+        assert_eq!(bits & 0o777, 0o600, "a backup is a credential");
         let copy = place.site.serve(&["--data", "copy.redb"]);
         assert_eq!(names(&copy, &place.project, &place.key), ["A"]);
         copy.stop();

@@ -310,7 +310,8 @@ fn data_file_that_was_removed_or_replaced_takes_no_write() {
         (takes_writes(&server, project, key) == (true, 201)).then_some(())
     });
     for _ in 0..3 {
-        site.json(&["compact"]);
+        let done = site.json(&["compact"]);
+        assert!(done["bytes"].is_u64() && done["bytes_before"].is_u64(), "{done}");
         site.json(&["restore", "saved.redb"]);
         assert_eq!(takes_writes(&server, project, key), (true, 201), "it replaced the file itself");
     }

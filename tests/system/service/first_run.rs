@@ -185,18 +185,26 @@ fn path_too_long_for_a_socket_is_served_and_accepts_commands() {
 }
 
 #[test]
-fn directory_in_place_of_the_data_file_is_rejected() {
-    let site = DataFolder::empty();
-    fs::create_dir(site.data()).unwrap();
-    let before = site.files();
-    let serve = ["serve", "--listen", "127.0.0.1:0"];
-    for args in [&serve[..], &["check"], &["user", "list"], &["organization", "list", "--json"]] {
-        let told = "steward.redb is not a regular file; --data takes the path of a file";
-        site.run(args).assert_failed(told);
+fn what_is_no_data_file_is_rejected_and_left_untouched() {
+    let folder = DataFolder::empty();
+    fs::create_dir(folder.data()).unwrap();
+    let no_file = "steward.redb is not a regular file; --data takes the path of a file";
+    let foreign = "steward.redb is not a Steward data file and was left untouched";
+    for (site, told) in [
+        (&folder, no_file),
+        (&DataFolder::with_bytes(b""), foreign),
+        (&DataFolder::with_bytes(b"Dear diary,\ntoday I made a file.\n"), foreign),
+    ] {
+        let before = site.files();
+        let serve = ["serve", "--listen", "127.0.0.1:0"];
+        let list = ["organization", "list", "--json"];
+        for args in [&serve[..], &["check"], &["user", "list"], &list] {
+            site.run(args).assert_failed(told);
+        }
+        site.run(&["init", "--email", "a@b.example"]).assert_failed("steward.redb already exists");
+        assert_eq!(site.files(), before);
     }
-    site.run(&["init", "--email", "a@b.example"]).assert_failed("steward.redb already exists");
-    assert_eq!(site.files(), before);
-    assert_eq!(fs::read_dir(site.data()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(folder.data()).unwrap().count(), 0);
 }
 
 #[test]
