@@ -8,6 +8,7 @@ use super::load::Load;
 use super::{Answer, Cluster, database};
 use crate::support::line::{Flow, Line};
 use crate::support::postgres::{ROLE, Schema, Server as Postgres};
+use crate::support::process::until;
 
 /// Two nodes: the first has a line of its own, the second needs none.
 struct Pair {
@@ -31,12 +32,16 @@ impl Pair {
         let sent = json!({ "name": "refused" });
         let get = cluster.request("GET", "/api/users/@me/", "", None);
         let post = cluster.request("POST", &cluster.dashboards, "", Some(&sent));
+        let answer = |request: &str| match cluster.nodes[0].send(&mut None, request) {
+            Answer::Reply(reply) => reply,
+            Answer::Refused | Answer::Cut => panic!("no response"),
+        };
         for request in [get, post] {
-            match cluster.nodes[0].send(&mut None, &request) {
-                Answer::Reply(reply) => reply.assert_error(503, "server_error", "unavailable"),
-                Answer::Refused | Answer::Cut => panic!("no response"),
-            }
+            answer(&request).assert_error(503, "server_error", "unavailable");
         }
+        assert_eq!(answer(&cluster.request("GET", "/_livez", "", None)).status, 200);
+        let ready = cluster.request("GET", "/_readyz", "", None);
+        until("the node is not ready", || (answer(&ready).status == 503).then_some(()));
     }
 
     /// Asserts that the other node reads and writes.
