@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::batch_exports::{DESTINATIONS, nowhere, to};
+use crate::support::Workspace;
+use crate::support::batch_exports::{DESTINATIONS, nowhere, to, with};
 use crate::support::console::Visitor;
 
 const LIST: &str = "/console/projects/1/batch_exports/";
@@ -146,6 +147,9 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
         let shown = owner.get(LIST).await.html.matches("</svg>Paused</span>").count();
         assert_eq!(shown, states.iter().filter(|is_paused| **is_paused).count());
     }
+    let none = owner.post(LIST, &[("action", "pause")]).await.showing(400, "Batch exports");
+    none.assert_has(&["Select the batch exports first."]);
+    assert_eq!(owner.post(LIST, &[("action", "delete"), ("id", &ids[1])]).await.status, 404);
     let path = format!("{LIST}{}/", ids[1]);
     let page = owner.get(&path).await;
     let done = owner.submit(&page.form("state")).await;
@@ -156,4 +160,26 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
     assert_eq!(done.location(), format!("{path}?done=export-unpaused"));
     assert!(owner.get(done.location()).await.html.contains("Batch export unpaused."));
     assert_eq!(paused().await, [false; 3]);
+}
+
+#[tokio::test]
+async fn session_that_may_only_read_sees_values_without_secrets_and_controls() {
+    let workspace = Workspace::new().await;
+    let made = to("HTTP", &json!({ "url": "https://in.example/", "token": "t0k3n" }));
+    let made = with(made, json!({ "hogql_query": "SELECT 1 FROM events", "paused": true }));
+    let made = workspace.owner.post(API, made).await.ok();
+    let scopes = ["batch_export:read", "project:read"];
+    let reader = Visitor::with_scopes(&workspace, "owner@corp.example", &scopes).await;
+    reader.open(LIST, "Batch exports").await.assert_lacks(&["checkbox", "New batch export"]);
+    let path = format!("{LIST}{}/", made["id"].as_str().expect("an id"));
+    let page = reader.open(&path, "e").await;
+    page.assert_lacks(&["Unpause", "Delete", "id=\"form\"", "t0k3n"]);
+    page.assert_has(&[
+        "<dt>URL</dt><dd dir=\"auto\">https://in.example/</dd>",
+        "<dt>Token</dt><dd dir=\"auto\">Not shown</dd>",
+        "<dt>Interval</dt><dd dir=\"auto\">Every hour</dd>",
+        "<dt>Query</dt><dd class=\"code\" dir=\"ltr\">SELECT 1 FROM events</dd>",
+        "<dt>Filters</dt><dd class=\"code\" dir=\"ltr\">–</dd>",
+    ]);
+    reader.get(&format!("{LIST}new/")).await.assert_shows(403, "You do not have access");
 }

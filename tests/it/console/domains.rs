@@ -1,6 +1,7 @@
 //! The domains of an organization: the wizard that verifies one, and how people sign in.
 
 use serde_json::json;
+use steward::testing::resources::members::Level;
 
 use crate::support::Workspace;
 use crate::support::console::{Page, Visitor};
@@ -62,6 +63,11 @@ async fn domain_is_added_and_errors_stand_beside_the_field() {
 #[tokio::test]
 async fn wizard_says_what_the_dns_answers_until_the_domain_is_verified() {
     let scene = Scene::new().await;
+    let ben = Visitor::member(&scene.workspace, "ben", Level::Member).await;
+    let seen = ben.open(&scene.page, "<bdi>corp.example</bdi>").await;
+    seen.assert_has(&["Admins and owners can verify the domain."]);
+    seen.assert_lacks(&["id=\"form\"", "/delete/", "/verify/", "data-repeat", &scene.challenge]);
+    assert!(scene.dns.asked().is_empty(), "no look-up for those who may not verify");
     let mut owner = Visitor::owner(&scene.workspace).await;
     let page = owner.get(&scene.page).await;
     let name = page.between("<output id=\"name\" aria-labelledby=\"name-label\">", "</output>");

@@ -181,6 +181,7 @@ async fn large_form_is_kept_whole_while_the_file_is_closed() {
     let page = owner.submit(&form).await.showing(503, "Nothing was saved");
     let kept = page.form("form");
     assert_eq!((&kept.action, &kept.fields), (&form.action, &form.fields));
+    owner.get(PROFILE).await.assert_shows(503, "Temporarily unavailable");
     closed.open().await;
     assert!(owner.submit(&kept).await.location().ends_with("?done=insight-created"));
 }

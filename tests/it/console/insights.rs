@@ -157,6 +157,47 @@ async fn insight_becomes_a_favorite_is_deleted_and_restored() {
 }
 
 #[tokio::test]
+async fn public_page_of_an_insight_is_enabled_rotated_and_disabled() {
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
+    let path = format!("{}sharing/", insight(&workspace, json!({ "name": "Visitors" })).await);
+    let api = path.replace("/console/", "/api/");
+    for (action, done) in
+        [("enable", "page-enabled"), ("rotate", "link-replaced"), ("disable", "page-disabled")]
+    {
+        let form = owner.open(&path, "Sharing").await.form("sharing").with("action", action);
+        owner.submit(&form).await.assert_leads_to(&format!("{path}?done={done}"));
+        let token = workspace.owner.get(&api).await.ok()["access_token"].clone();
+        let link = format!("http://localhost/shared/{}/", token.as_str().unwrap_or_default());
+        let shown = format!("<output id=\"public-link\">{link}</output>");
+        let page = owner.get(&path).await;
+        assert_eq!(page.html.contains(&shown), action != "disable", "{action}: {}", page.html);
+    }
+    owner.get(&path).await.assert_lacks(&["public-link"]);
+}
+
+#[tokio::test]
+async fn access_page_of_an_insight_explains_its_rules() {
+    let workspace = Workspace::new().await;
+    let anna = Visitor::member(&workspace, "anna", Level::Member).await;
+    let access = format!("{}access/", insight(&workspace, json!({ "name": "Visitors" })).await);
+    let mut owner = Visitor::owner(&workspace).await;
+    let page = owner.open(&access, "Who can see <bdi>Visitors</bdi>").await;
+    page.assert_has(&["Without an access rule, everyone is an editor."]);
+    let seen = anna.open(&access, "Who can see <bdi>Visitors</bdi>").await;
+    seen.assert_has(&["Managers of the insight set its rules."]);
+    let member = workspace.membership("anna@corp.example").await;
+    let form = page.form("rule").with("organization_member", member.as_str().expect("an id"));
+    assert!(owner.submit(&form.with("access_level", "none")).await.location().starts_with(&access));
+    let page = owner.get(&format!("{access}?access_level=none")).await;
+    page.assert_has(&["A rule on this insight gives the member the level none."]);
+    let uuid = workspace.uuid("anna@corp.example").await;
+    let why = owner.get(&format!("{access}?member={uuid}")).await;
+    let why = why.part("<ol class=\"why\">", "</ol>");
+    why.assert_has(&["No restricted dashboard shows the insight."]);
+    assert_eq!(anna.get(&access).await.status, 403);
+}
+
+#[tokio::test]
 async fn form_says_why_an_insight_cannot_be_edited() {
     let workspace = Workspace::new().await;
     let path = insight(&workspace, json!({ "name": "Visitors" })).await;
@@ -172,6 +213,9 @@ async fn form_says_why_an_insight_cannot_be_edited() {
         page.assert_has(&[reason, "<dt>Name</dt><dd dir=\"auto\">Visitors</dd>"]);
         page.assert_lacks(&["id=\"form\""]);
     }
+    let sharing = anna.get(&format!("{path}sharing/")).await;
+    sharing.assert_has(&["You don&#39;t have edit permissions for this insight."]);
+    sharing.assert_lacks(&["id=\"sharing\""]);
 }
 
 /// Returns the names of the deleted insights on the page.
@@ -195,6 +239,9 @@ async fn insights_that_were_not_saved_stay_so_when_they_leave_the_trash() {
     assert!(owner.get(LIST).await.links().contains(&trash));
     let page = owner.open(&trash, "Trash").await;
     assert_eq!(deleted(&page.html), ["B", "A"]);
+    let none = owner.submit(&page.form("change")).await;
+    assert_eq!(none.status, 400);
+    none.assert_has(&["Select the insights first."]);
     let restore = page.form("change").with("id", &paths[0].0).and("id", &paths[1].0);
     owner.submit(&restore).await.location();
     for ((_, path), saved) in paths.iter().zip([true, false]) {

@@ -36,6 +36,19 @@ async fn projects_are_listed_and_created() {
 }
 
 #[tokio::test]
+async fn members_create_only_demo_projects() {
+    let workspace = Workspace::new().await;
+    workspace.member("mia", Level::Member).await;
+    let mut member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
+    let new = member.open(&page(&workspace, "projects/new/"), "New project").await;
+    new.assert_has(&["Create the demo project"]);
+    new.assert_lacks(&["name=\"is_demo\""]);
+    member.submit(&new.form("form").with("name", "Demo")).await.location();
+    let found = workspace.owner.get("/api/projects/2/").await.ok();
+    assert_eq!((&found["name"], &found["is_demo"]), (&json!("Demo"), &json!(true)));
+}
+
+#[tokio::test]
 async fn projects_beyond_the_cap_are_not_offered() {
     let workspace = Workspace::configured(|config| config.caps.projects = 1).await;
     let new = Visitor::owner(&workspace).await.get(&page(&workspace, "projects/new/")).await;
@@ -78,11 +91,18 @@ async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name()
 
 #[tokio::test]
 async fn organization_is_created_from_the_switcher() {
-    let (_workspace, mut owner) = Visitor::in_new_workspace().await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let link = "<a href=\"/console/organizations/new/\">";
     assert!(owner.get("/console/sessions/").await.html.contains(link));
     let form = owner.get("/console/organizations/new/").await.form("form").with("name", "Second");
     let location = owner.submit(&form).await.location().to_owned();
     let page = owner.open(&location, "Organization settings").await;
     assert_eq!(page.form("form").value("name"), "Second");
+    let limits = json!({ "projects": [workspace.made.project_id] });
+    let key = workspace.limited_key(crate::support::OWNER, &["*"], limits).await;
+    let limited = Visitor::with_key(&workspace, key.key.as_deref().expect("a key")).await;
+    limited.get("/console/sessions/").await.assert_lacks(&[link]);
+    let page = limited.open("/console/organizations/new/", "New organization").await;
+    page.assert_has(&["<div class=\"note\">"]);
+    page.assert_lacks(&["id=\"form\""]);
 }

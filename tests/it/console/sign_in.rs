@@ -43,6 +43,7 @@ async fn sign_in_ends_the_session_that_the_browser_has() {
     let user = workspace.made.user_id;
     let link = workspace.app.create_sign_in_link(user, false).await.expect("a link");
     visitor.post("/console/enter/confirm/", &[("code", &link.code)]).await;
+    assert_eq!(visitor.post(SIGN_IN, &[("key", "phx_wrong")]).await.status, 401);
     for ended in [first, second] {
         assert!(ended.get("/console/sessions/").await.location().starts_with(SIGN_IN));
     }

@@ -110,6 +110,18 @@ async fn text_is_edited_under_the_version_that_the_form_was_filled_from() {
 }
 
 #[tokio::test]
+async fn tile_of_an_insight_has_a_color_and_a_description() {
+    let (workspace, mut owner) = with_tiles(json!([])).await;
+    let sent = json!({ "name": "Visitors", "dashboards": [1], "query": { "kind": "TrendsQuery" } });
+    workspace.owner.post("/api/projects/1/insights/", sent).await.ok();
+    let form = owner.get(&format!("{ONE}tiles/1/")).await.form("form");
+    let form = form.with("tiles.0.color", "purple").with("tiles.0.show_description", "true");
+    owner.submit(&form).await.assert_leads_to(&format!("{ONE}?done=tile-saved"));
+    let tile = tiles(&workspace).await[0].clone();
+    assert_eq!((&tile["color"], &tile["show_description"]), (&json!("purple"), &json!(true)));
+}
+
+#[tokio::test]
 async fn tile_leads_to_its_insight_and_pages_say_that_there_are_no_results() {
     let (workspace, owner) = with_tiles(json!([{ "text": { "body": "A" } }])).await;
     let no_results = "It does not run them, so there are no results here.";

@@ -300,6 +300,27 @@ async fn openapi_document_is_served_as_yaml_and_json() {
 }
 
 #[tokio::test]
+async fn api_docs_files_are_immutable_only_under_their_version() {
+    let workspace = Workspace::new().await;
+    let anyone = workspace.anonymous();
+    let html = String::from_utf8(anyone.get("/api/docs/").await.bytes).expect("text");
+    let files: Vec<_> = html.split('"').filter(|text| text.starts_with("/api/docs/")).collect();
+    assert_eq!(files.len(), 2, "{html}");
+    for (url, media) in files.into_iter().zip(["text/css", "text/javascript"]) {
+        let path = url.split('?').next().expect("a path");
+        for (url, kept) in [(url, "public, max-age=31536000, immutable"), (path, "no-cache")] {
+            let file = anyone.get(url).await;
+            assert_eq!(
+                (file.status, &file.headers["content-type"]),
+                (200, &media.parse().unwrap())
+            );
+            assert_eq!(file.headers["cache-control"], kept, "{url}");
+            assert_eq!(file.headers["vary"], "accept-encoding");
+        }
+    }
+}
+
+#[tokio::test]
 async fn api_docs_page_loads_nothing_from_other_origins() {
     let workspace = Workspace::new().await;
     let anyone = workspace.anonymous();
