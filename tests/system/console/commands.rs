@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use super::{Site, assert_sound, keep_picture};
+use super::{Site, assert_sound, go_to, keep_picture};
 use crate::support::console::{FilledForm, Page, Visitor};
 use crate::support::crawler::{crawl, make_objects};
 
@@ -185,5 +185,17 @@ async fn buttons_show_their_command_before_they_act_if_that_is_switched_on() {
     assert_eq!(is_pinned().await, false, "the shown command does what its button does");
     browser.click("dialog.commands .bar button:last-child").await;
 
+    site.visit(&browser, "profile/").await;
+    browser.fill("#form-notification_settings", "{").await;
+    browser.click("#form button.go").await;
+    let error = browser.text("dialog.commands[open] .error").await;
+    assert!(error.starts_with("This is not valid JSON"), "{error}");
+    browser.click("dialog.commands .bar button:last-child").await;
+    browser.click("footer.commands input").await;
+    browser.click("#form button.go").await;
+    browser.text("#form-notification_settings-error").await;
+    browser.click("footer.commands input").await;
+    browser.click("header .who button").await;
+    go_to(&browser, "#you form button", "Sign in").await;
     browser.close().await;
 }

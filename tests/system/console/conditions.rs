@@ -139,5 +139,18 @@ async fn page_says_that_the_server_is_gone_and_recovers() {
     assert_typed(&browser, "form-first_name", "Ada").await;
     gate.set(State::Open);
     save_profile(&site, &browser, "Ada").await;
+
+    // The log misses what happens meanwhile, and asks again.
+    site.visit(&browser, &format!("projects/{project}/activity/")).await;
+    shown(&browser, "Activity").await;
+    gate.set(State::Shut);
+    site.board("Meanwhile").await;
+    let ask = "document.dispatchEvent(new Event('visibilitychange'))";
+    browser.run(ask).await;
+    gate.set(State::Open);
+    let news = format!(
+        "(() => {{ const form = document.querySelector('form[data-news]'); if (form.hidden) {ask}; return !form.hidden }})()"
+    );
+    browser.wait_until("the news", &news).await;
     browser.close().await;
 }

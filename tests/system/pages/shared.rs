@@ -237,6 +237,11 @@ async fn shared_page_has_headings_and_keyboard_navigation() {
     let expected = "H1 Growth,H2 Read this first,H2 Daily active users,H2 Sign-up funnel,H2 Retention,H2 Revenue by country,\
         H2 Untitled insight,H2 Averyveryveryveryveryveryveryveryveryveryveryverylongwordwithoutanyspace";
     assert_eq!(browser.run(headings).await, expected);
+    let told =
+        "return [...document.querySelectorAll('dd')].map((one) => one.textContent).join('|')";
+    let expected = "Trends, by day|$pageview (unique users)|Last 30 days|Funnel|visited; signed up; paid|\
+        From 2026-01-01 to 2026-03-31|Retention|SQL|Lifecycle";
+    assert_eq!(browser.run(told).await, expected);
     let colors =
         "return [...document.querySelectorAll('article')].map((one) => one.className).join()";
     let expected = "tile blue,tile blue,tile green,tile purple,tile black,tile white,tile";
