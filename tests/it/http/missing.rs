@@ -49,7 +49,7 @@ async fn unknown_deleted_and_foreign_objects_are_404() {
     for (at, (roots, kind, requests)) in lists.enumerate() {
         let mut ids: Vec<_> = UNKNOWN.split(' ').chain(["@current"]).map(str::to_owned).collect();
         ids.push("9".repeat(5_000));
-        let first = ids.len();
+        let own = ids.len();
         for (root, project) in roots.iter().zip(&numbers) {
             let name = format!("n{at}-{project}");
             let sent = json!({
@@ -61,10 +61,12 @@ async fn unknown_deleted_and_foreign_objects_are_404() {
             ids.extend(path.split('/').nth_back(1).map(str::to_owned));
         }
         // The second of the two is foreign. The first is deleted.
-        let deleted = format!("{}{kind}{}/", roots[0], ids[first]);
+        let deleted = format!("{}{kind}{}/", roots[0], ids[own]);
         if owner.delete(&deleted).await.status == 405 {
             owner.patch(&deleted, json!({ "deleted": true })).await.ok();
         }
+        let first = format!("{}{kind}", roots[0]);
+        assert_eq!(owner.get(&first).await.ok()["count"], 0, "{first}");
         for id in &ids {
             for request in requests.split(", ") {
                 let (method, rest) = request.split_once(' ').expect("a method and a path");
