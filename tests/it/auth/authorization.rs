@@ -250,7 +250,7 @@ async fn every_non_public_route_requires_a_valid_key() {
 
 #[tokio::test]
 async fn callers_without_access_are_rejected_on_every_route() {
-    let (workspace, _dns) = workspace().await;
+    let (workspace, dns) = workspace().await;
     let mut at = Objects::make(&workspace, "here").await;
     let beside = workspace
         .owner
@@ -294,6 +294,7 @@ async fn callers_without_access_are_rejected_on_every_route() {
     }
     let shown = workspace.owner.get(&at.fill("/api/projects/{project_id}/dashboards/{id}/")).await;
     assert_eq!(shown.status, 200, "an object was deleted");
+    assert!(dns.asked().is_empty(), "a rejected request asked the name server");
 }
 
 #[tokio::test]

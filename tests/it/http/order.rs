@@ -94,6 +94,7 @@ async fn level_is_checked_before_the_body_and_method_before_body_and_object() {
     let text = "Your organization access level is insufficient.";
     let organization = workspace.organization("");
     member.fetch(Method::PATCH, &organization, &JSON, MALFORMED).await.assert_denied(text);
+    member.patch(&workspace.organization("domains/1/"), json!({})).await.assert_denied(text);
     let owner = &workspace.owner;
     owner.fetch(Method::PUT, &one, &JSON, MALFORMED).await.is_wrong_method("PUT");
     let unknown = workspace.dashboards("999999/");
