@@ -164,6 +164,17 @@ async fn rule_for_everyone_moves_the_projects_version_when_it_changes_the_projec
     assert_ne!(after.0, before.0);
     assert_eq!(after.1, "2025-01-02T03:05:05Z");
     assert_eq!(scene.owner().get(&project).await.ok()["access_control"], true);
+    // `access_control` is the rule `none`: to set it replaces another rule, to clear it keeps another rule.
+    for (rule, closed, shown) in
+        [("admin", false, "admin"), ("admin", true, "none"), ("none", false, "member")]
+    {
+        scene.give_everyone(rule).await;
+        assert_eq!(scene.owner().get(&project).await.ok()["access_control"], rule == "none");
+        let sent = json!({ "access_control": closed, "name": format!("{rule} {closed}") });
+        assert_eq!(scene.owner().patch(&project, sent).await.ok()["access_control"], closed);
+        let rules = scene.owner().get(&scene.on_project()).await.ok();
+        assert_eq!(rules["default_access_level"], shown, "{rule} {closed}");
+    }
 }
 
 #[tokio::test]
