@@ -279,8 +279,10 @@ async fn template_limit_errors_name_the_path() {
     let long = |length: usize| json!("x".repeat(length));
     let most = |attr: &str, most: &str| Refusal::at_most(&format!("template__{attr}"), most);
     let bytes = "32768 bytes of JSON";
-    let no_dict = "Expected a dictionary of items but got type \"str\".";
-    let no_dict = Refusal::new("template__tiles__0__layouts", "not_a_dict", no_dict);
+    let no_dict = |attr: &str| {
+        let detail = "Expected a dictionary of items but got type \"str\".";
+        Refusal::new(&format!("template__{attr}"), "not_a_dict", detail)
+    };
     let other = json!({"type": "OTHER"});
     let cases = [
         (json!({"template_name": long(401)}), most("template_name", "400 characters")),
@@ -300,12 +302,15 @@ async fn template_limit_errors_name_the_path() {
         (tile("name", long(401)), most("tiles__1__name", "400 characters")),
         (tile("description", long(16_385)), most("tiles__1__description", "16384 characters")),
         (tile("query", large()), most("tiles__1__query", bytes)),
+        (tile("query", json!("x")), no_dict("tiles__1__query")),
         (tile("filters", large()), most("tiles__1__filters", bytes)),
+        (tile("filters", json!("x")), no_dict("tiles__1__filters")),
         (tile("layouts", large()), most("tiles__1__layouts", bytes)),
+        (tile("layouts", json!("x")), no_dict("tiles__1__layouts")),
         (tile("color", long(401)), most("tiles__1__color", "400 characters")),
         (text("body", long(4001)), most("tiles__0__body", "4000 characters")),
         (text("body", json!([])), Refusal::not_text("template__tiles__0__body")),
-        (text("layouts", json!("x")), no_dict),
+        (text("layouts", json!("x")), no_dict("tiles__0__layouts")),
         (text("color", long(401)), most("tiles__0__color", "400 characters")),
     ];
     let cases = cases.map(|(changes, refusal)| (json!({ "template": template(changes) }), refusal));
