@@ -260,7 +260,8 @@ async fn concurrent_requests_for_a_domain_name_create_one() {
 async fn deleted_domain_frees_its_name() {
     let workspace = Workspace::new().await;
     let (made, path) = add(&workspace, "corp.example").await;
-    workspace.owner.delete(&path).await.assert_empty(204);
+    let admin = workspace.member("ada", Level::Admin).await;
+    admin.delete(&path).await.assert_empty(204);
     let list = workspace.organization("domains/");
     assert_eq!(workspace.owner.get(&list).await.ok()["count"], 0);
     let (eve, foreign) = workspace.outsider("eve").await;
