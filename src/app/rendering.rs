@@ -25,7 +25,7 @@ use crate::store::{AnyTx, Record, Snapshot, WriteTx};
 use super::changes::{
     Author, PostOutcome, RuleOutcome, WriteAccess, WriteOptions, idempotency_key, run_idempotent,
 };
-use super::{App, fair_limits};
+use super::fair_limits;
 
 /// The `Retry-After` of a response without a slot or memory, in seconds.
 const RETRY_AFTER: u32 = 2;
@@ -190,12 +190,11 @@ impl<P: Tenant> WriteAccess<P> {
         });
         async move {
             let (((body, caller, tenant), snapshot), slot) = self.with_slot(write).await?;
-            let body = match body {
-                Some(body) => body,
-                None => {
-                    let render = move || render(&AnyTx(&*snapshot), &caller, &tenant);
-                    run_blocking(slot, render).await?
-                }
+            let body = if let Some(body) = body {
+                body
+            } else {
+                let render = move || render(&AnyTx(&*snapshot), &caller, &tenant);
+                run_blocking(slot, render).await?
             };
             Ok(ApiResponse::Object(body))
         }

@@ -125,7 +125,7 @@ impl ExportLine {
 
     /// Parses the record, and returns it with its payload. `regenerator` has the secrets that the export hides; it is `None` if
     /// the export contains them.
-    fn record<R: Record>(
+    pub fn record<R: Record>(
         &self,
         redaction: &Redaction<R>,
         mut regenerator: Option<&mut Regenerator>,

@@ -26,7 +26,7 @@ fn line_of(redaction: &Redaction<Thing>, secrets: bool, stored: &[u8]) -> Option
 
 fn read(line: &[u8]) -> Result<Vec<u8>> {
     let line = ExportLine::read(line)?;
-    Ok(line.record::<Thing>(&Redaction::Open, None)?.payload)
+    Ok(line.record::<Thing>(&Redaction::Open, None)?.1)
 }
 
 proptest! {

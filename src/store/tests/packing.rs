@@ -136,10 +136,8 @@ async fn entries_of_one_batch_share_values() {
     };
     store.write(write).await.expect("written");
     let snapshot = store.snapshot().expect("open");
-    assert_eq!(
-        walked(&*snapshot, KeySpan { from: &[], until: None }, 0, Order::Ascending).len(),
-        20
-    );
+    let all = KeySpan { from: &[], until: None, skip: 0, order: Order::Ascending };
+    assert_eq!(walked(&*snapshot, all).len(), 20);
     assert!(snapshot.len(PACKED).expect("read") <= 2);
 }
 

@@ -22,13 +22,12 @@ pub enum Task {
     Write(NextWrite),
     /// Run a function between two transactions, while no write is in progress.
     Quiesce(Box<dyn FnOnce() + Send>),
-    /// Pass the open database to a function, then open the file again. The function returns a second function, which
-    /// runs after the file was opened and reports the result.
-    ExclusiveFile(Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>),
+    /// Pass the open database to a function, then open the file again.
+    ExclusiveFile(ExclusiveWork),
     /// Replace the file.
     Replace(Replace),
     /// Run a function with the open database between two transactions. The file is opened again if it fails.
-    Inspect(Box<dyn FnOnce(&Database) -> Result<()> + Send>),
+    Inspect(Inspection),
     /// Commit an empty transaction, then send the reply.
     EmptyCommit(oneshot::Sender<()>),
     /// Take rows of the origin into the copy.
@@ -57,6 +56,12 @@ pub enum Lacked {
     /// The copy is of another past, and must be made again.
     Past,
 }
+
+/// Reads the open database.
+pub type Inspection = Box<dyn FnOnce(&Database) -> Result<()> + Send>;
+
+/// Uses the file alone. The function that it returns runs after the file was opened again, and reports the result.
+pub type ExclusiveWork = Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>;
 
 /// Replaces the file of the open database. The number is the size of the page cache in bytes.
 pub type Replace = Box<dyn FnOnce(&Database, usize) -> Replacement + Send>;

@@ -16,7 +16,7 @@ use crate::store::origin::copy_source::CopySource;
 use crate::store::origin::trouble::Trouble;
 
 use super::super::failed_sync;
-use super::super::task::{NextWrite, Replace, Replacement, Task};
+use super::super::task::{ExclusiveWork, NextWrite, Replace, Replacement, Task};
 use super::Writer;
 
 /// The first delay after a failure of the file. While the file cannot be opened, the delay doubles with each attempt, up
@@ -30,7 +30,7 @@ impl Writer {
     pub(super) fn with_exclusive_file(
         &mut self,
         database: Database,
-        work: Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>,
+        work: ExclusiveWork,
     ) -> Option<Database> {
         if let Err(cause) = self.sync_copy(&database) {
             return self.reopen(database, false, &cause);
