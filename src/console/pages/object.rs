@@ -1,8 +1,16 @@
 //! The collections of objects that have pages of their own, and the paths of one object.
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use super::prelude::*;
+use crate::base::error::Result;
+use crate::console::api::{Operation, Write};
+use crate::console::form::{Confirm, answered_before};
+use crate::console::layout::{Frame, In, Section, with_notice};
+use crate::console::registry::PageResult;
+use crate::console::visit::{SignedIn, Visit};
+
+use super::{number, organization_id, project_id, uuid};
 
 /// The objects of a type in a project or in an organization.
 #[derive(Debug)]
