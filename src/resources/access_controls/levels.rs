@@ -109,66 +109,75 @@ impl DecidedBy {
     const fn is_inherent(self) -> bool {
         matches!(self, Self::Admin | Self::Creator)
     }
-
-    /// Returns what decides in the end if a restriction counts for a member to whom this gives `level`.
-    fn restricted(self, level: AccessLevel, can_edit: bool) -> Self {
-        if level < AccessLevel::Editor {
-            self
-        } else if can_edit {
-            Self::Collaborator
-        } else {
-            Self::Restriction
-        }
-    }
 }
 
-/// A caller's rights on a dashboard.
+/// A member's rights on a dashboard or an insight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DashboardRights {
-    /// Whether the caller can restrict editing: the creator and the organization's admins can.
-    pub can_restrict: bool,
+pub struct ObjectRights {
     /// `effective_restriction_level`.
     pub effective_restriction_level: i64,
     /// `effective_privilege_level`.
     pub effective_privilege_level: i64,
-    /// `user_access_level`.
+    /// `user_access_level`: the level without regard to a restriction.
     pub user_access_level: AccessLevel,
-    /// `access_control_version`.
-    pub access_control_version: &'static str,
-    /// What decides what the caller may do in the end.
+    /// What decides [`Self::level`].
     pub decided_by: DecidedBy,
 }
 
-/// Returns the caller's rights on a dashboard that `created_by` created. `restriction_level` is [`EVERYONE_EDITS`] or
-/// [`COLLABORATORS_EDIT`], `collaborator` the caller's level as a collaborator, if the caller is one, and `rule_level` the
-/// level that access rules grant the caller, if a rule applies.
-pub fn rights(
-    caller: &Membership,
+/// Returns a member's rights on a dashboard that `created_by` created. `restriction` is [`EVERYONE_EDITS`] or
+/// [`COLLABORATORS_EDIT`], `collaborator` the member's level as a collaborator, if the member is one, and `ruled` the level
+/// that access rules grant on the dashboard, if a rule applies.
+pub fn on_dashboard(
+    member: &Membership,
     created_by: Option<UserId>,
-    restriction_level: i64,
+    restriction: i64,
     collaborator: Option<i64>,
-    rule_level: Option<AccessLevel>,
-) -> DashboardRights {
-    let restricted = restriction_level > EVERYONE_EDITS;
-    let (level, given_by) = decide(caller, created_by, rule_level);
-    let can_restrict = given_by.is_inherent();
-    let privilege = match collaborator {
-        _ if !restricted || can_restrict => COLLABORATORS_EDIT,
-        collaborator => collaborator.unwrap_or(EVERYONE_EDITS),
-    };
-    let decided_by = if restricted && !can_restrict {
-        given_by.restricted(level, privilege >= COLLABORATORS_EDIT)
+    ruled: Option<AccessLevel>,
+) -> ObjectRights {
+    let decided = decide(member, created_by, ruled);
+    let is_exempt = decided.1.is_inherent();
+    let privilege = if restriction <= EVERYONE_EDITS || is_exempt {
+        COLLABORATORS_EDIT
     } else {
-        given_by
+        collaborator.unwrap_or(EVERYONE_EDITS)
     };
-    DashboardRights {
-        can_restrict,
-        effective_restriction_level: restriction_level,
-        effective_privilege_level: privilege,
-        user_access_level: level,
-        access_control_version: if restricted { "v1" } else { "v2" },
-        decided_by,
+    ObjectRights::new(decided, (restriction, privilege), is_exempt)
+}
+
+/// The restriction of an insight by the dashboards that show it, while they are visited.
+pub struct RestrictionOfInsight {
+    restriction: i64,
+    privilege: i64,
+}
+
+impl Default for RestrictionOfInsight {
+    fn default() -> Self {
+        Self { restriction: EVERYONE_EDITS, privilege: EVERYONE_EDITS }
     }
+}
+
+impl RestrictionOfInsight {
+    /// Adds a dashboard. It restricts its insights even if it is hidden from the member.
+    pub fn add(&mut self, on: &ObjectRights) {
+        self.restriction = on.effective_restriction_level.max(self.restriction);
+        if on.can_view() {
+            self.privilege = on.effective_privilege_level.max(self.privilege);
+        }
+    }
+}
+
+/// Returns a member's rights on an insight that `created_by` created. `ruled` is the level that access rules grant on
+/// it, if a rule applies. Unlike the creator of a dashboard, the creator of an insight is not exempt from a restriction.
+pub fn on_insight(
+    member: &Membership,
+    created_by: Option<UserId>,
+    ruled: Option<AccessLevel>,
+    RestrictionOfInsight { restriction, privilege }: RestrictionOfInsight,
+) -> ObjectRights {
+    let decided = decide(member, created_by, ruled);
+    let is_open = restriction == EVERYONE_EDITS;
+    let privilege = if is_open { COLLABORATORS_EDIT } else { privilege };
+    ObjectRights::new(decided, (restriction, privilege), decided.1 == DecidedBy::Admin)
 }
 
 /// Returns the caller's level on an object that `created_by` created, and what decides it. `ruled` is the level that
@@ -223,78 +232,53 @@ pub fn on_object(
     decide(caller, created_by, ruled).0
 }
 
-/// A member's rights on a dashboard or an insight, and what decides them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MemberRights {
-    /// The level that the member has without regard to a restriction.
-    pub user_access_level: AccessLevel,
-    /// Whether a restriction limits who may edit.
-    pub is_restricted: bool,
-    /// Whether the restriction allows the member to edit. Access rules are a separate check.
-    pub can_edit: bool,
-    /// What decides [`Self::level`].
-    pub decided_by: DecidedBy,
-}
+impl ObjectRights {
+    fn new(
+        (user_access_level, decided_by): (AccessLevel, DecidedBy),
+        (effective_restriction_level, effective_privilege_level): (i64, i64),
+        is_exempt: bool,
+    ) -> Self {
+        let mut rights = Self {
+            effective_restriction_level,
+            effective_privilege_level,
+            user_access_level,
+            decided_by,
+        };
+        if rights.is_restricted() && !is_exempt && user_access_level >= AccessLevel::Editor {
+            rights.decided_by =
+                if rights.can_edit() { DecidedBy::Collaborator } else { DecidedBy::Restriction };
+        }
+        rights
+    }
 
-impl MemberRights {
     /// Returns what the member may do with the object in the end: the level that access rules give, and at most to view
     /// the object if the restriction does not allow the member to edit.
-    pub fn level(self) -> AccessLevel {
-        if self.can_edit {
+    pub fn level(&self) -> AccessLevel {
+        if self.can_edit() {
             self.user_access_level
         } else {
             self.user_access_level.min(AccessLevel::Viewer)
         }
     }
 
+    /// Returns whether a restriction limits who may edit.
+    pub const fn is_restricted(&self) -> bool {
+        self.effective_restriction_level > EVERYONE_EDITS
+    }
+
     /// Returns whether a restriction of the object counts for the member: one who may edit without it, unless the
     /// member manages the object regardless of any restriction.
-    pub fn restriction_counts(self) -> bool {
+    pub fn restriction_counts(&self) -> bool {
         self.user_access_level >= AccessLevel::Editor && !self.decided_by.is_inherent()
     }
-}
 
-impl From<DashboardRights> for MemberRights {
-    fn from(rights: DashboardRights) -> Self {
-        let DashboardRights { user_access_level, decided_by, .. } = rights;
-        let is_restricted = rights.effective_restriction_level > EVERYONE_EDITS;
-        Self { user_access_level, is_restricted, can_edit: rights.can_edit(), decided_by }
-    }
-}
-
-/// Returns a member's rights on an insight that `created_by` created. `ruled` is the level that access rules grant on
-/// it, if a rule applies; `restriction` and `privilege` are the levels of the dashboards that show it. Unlike the creator
-/// of a dashboard, the creator of an insight is not exempt from a restriction.
-pub fn on_insight(
-    member: &Membership,
-    created_by: Option<UserId>,
-    ruled: Option<AccessLevel>,
-    restriction: i64,
-    privilege: i64,
-) -> MemberRights {
-    let (user_access_level, given_by) = decide(member, created_by, ruled);
-    let is_restricted = restriction > EVERYONE_EDITS;
-    let can_edit = can_edit(restriction, privilege);
-    let decided_by = if is_restricted && given_by != DecidedBy::Admin {
-        given_by.restricted(user_access_level, can_edit)
-    } else {
-        given_by
-    };
-    MemberRights { user_access_level, is_restricted, can_edit, decided_by }
-}
-
-/// Returns whether a restriction lets a caller with this privilege edit.
-pub const fn can_edit(restriction: i64, privilege: i64) -> bool {
-    restriction < COLLABORATORS_EDIT || privilege >= COLLABORATORS_EDIT
-}
-
-impl DashboardRights {
-    /// Returns whether the restriction allows the caller to edit. Access rules are a separate check.
-    pub fn can_edit(&self) -> bool {
-        can_edit(self.effective_restriction_level, self.effective_privilege_level)
+    /// Returns whether the restriction allows the member to edit. Access rules are a separate check.
+    pub const fn can_edit(&self) -> bool {
+        self.effective_restriction_level < COLLABORATORS_EDIT
+            || self.effective_privilege_level >= COLLABORATORS_EDIT
     }
 
-    /// Returns whether access rules allow the caller to view the dashboard.
+    /// Returns whether access rules allow the member to view the object.
     pub fn can_view(&self) -> bool {
         self.user_access_level.can_view()
     }
@@ -327,12 +311,12 @@ impl DashboardRights {
         Err(Error::denied(format!("You don't have edit permissions for {dashboard}.")))
     }
 
-    /// Checks that the caller may restrict editing.
+    /// Checks that the caller may restrict editing: the creator and the organization's admins may.
     ///
     /// # Errors
     /// 403 if the caller may not.
     pub fn require_restrict(&self) -> Result<()> {
-        if self.can_restrict {
+        if self.decided_by.is_inherent() {
             return Ok(());
         }
         Err(Error::denied(

@@ -14,7 +14,7 @@ use crate::input::{
     Choice, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, JsonObject, ListOf, Nested,
     Nullable, Parsed, Schema, Tags, Text, choices, invalid,
 };
-use crate::resources::access_controls::levels::{AccessLevel, DashboardRights, Restriction};
+use crate::resources::access_controls::levels::{AccessLevel, ObjectRights, Restriction};
 use crate::resources::shared::reading::parse_fields;
 use crate::resources::users::{self, EmbeddedUser};
 use crate::store::{Row, Tx};
@@ -198,13 +198,13 @@ output! {
 }
 
 impl Tail {
-    fn of(tx: &impl Tx, created_by: Option<UserId>, rights: DashboardRights) -> Result<Self> {
+    fn of(tx: &impl Tx, created_by: Option<UserId>, rights: ObjectRights) -> Result<Self> {
         Ok(Self {
             created_by: EmbeddedUser::find(tx, created_by)?,
             effective_restriction_level: rights.effective_restriction_level,
             effective_privilege_level: rights.effective_privilege_level,
             user_access_level: rights.user_access_level,
-            access_control_version: rights.access_control_version,
+            access_control_version: if rights.is_restricted() { "v1" } else { "v2" },
         })
     }
 }
@@ -241,7 +241,7 @@ pub(super) struct DashboardItems<'l> {
     pub(super) out: Vec<u8>,
     access: &'l CallerAccess<'l>,
     /// The creator and rights behind `tail`. Most items of a list have the same, and reuse it.
-    last: Option<(Option<UserId>, DashboardRights)>,
+    last: Option<(Option<UserId>, ObjectRights)>,
     tail: Vec<u8>,
 }
 
@@ -288,7 +288,7 @@ fn rights_if_shown(
     tenant: &InProject,
     meta: &Meta,
     options: ResponseOptions,
-) -> Result<DashboardRights> {
+) -> Result<ObjectRights> {
     if meta.deleted && !options.show_deleted {
         return Err(Error::not_found());
     }

@@ -24,7 +24,7 @@ use crate::auth::{Caller, InProject};
 use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
-use crate::resources::access_controls::levels::{self, AccessLevel, DashboardRights, Restriction};
+use crate::resources::access_controls::levels::{self, AccessLevel, ObjectRights, Restriction};
 use crate::resources::access_controls::rules;
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::collaborators;
@@ -187,7 +187,7 @@ impl Meta {
     }
 
     /// Returns what the caller may do with the dashboard.
-    pub fn rights(&self, tx: &impl Tx, tenant: &InProject) -> Result<DashboardRights> {
+    pub fn rights(&self, tx: &impl Tx, tenant: &InProject) -> Result<ObjectRights> {
         let collaborator = self.collaborator_level(tx, tenant)?;
         let rule_level = rules::level_on(tx, tenant, Object::Dashboard(self.id))?;
         Ok(self.rights_given(&tenant.member, collaborator, rule_level))
@@ -205,8 +205,9 @@ impl Meta {
         member: &Membership,
         collaborator: Option<i64>,
         rule_level: Option<AccessLevel>,
-    ) -> DashboardRights {
-        levels::rights(member, self.created_by, self.restriction_level, collaborator, rule_level)
+    ) -> ObjectRights {
+        let Self { created_by, restriction_level, .. } = *self;
+        levels::on_dashboard(member, created_by, restriction_level, collaborator, rule_level)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::auth::InProject;
 use crate::base::error::Result;
 use crate::ids::DashboardId;
-use crate::resources::access_controls::levels::DashboardRights;
+use crate::resources::access_controls::levels::ObjectRights;
 use crate::resources::access_controls::rules;
 use crate::resources::access_controls::shared::CallerLevels;
 use crate::resources::collaborators;
@@ -27,7 +27,7 @@ impl<'p> CallerAccess<'p> {
     }
 
     /// Returns what the caller may do with a dashboard.
-    pub(super) fn rights(&self, dashboard: &Meta) -> DashboardRights {
+    pub(super) fn rights(&self, dashboard: &Meta) -> ObjectRights {
         let collaborator = self.collaborator_levels.get(&dashboard.id).copied();
         let ruled = self.levels.ruled(dashboard);
         dashboard.rights_given(&self.levels.tenant.member, collaborator, ruled)
@@ -41,7 +41,7 @@ pub struct VisibleDashboards<'p> {
     all: bool,
     /// What decides the rights on each dashboard, read when first needed.
     access: Option<CallerAccess<'p>>,
-    cache: HashMap<DashboardId, Option<DashboardRights>>,
+    cache: HashMap<DashboardId, Option<ObjectRights>>,
 }
 
 impl<'p> VisibleDashboards<'p> {
@@ -54,7 +54,7 @@ impl<'p> VisibleDashboards<'p> {
     }
 
     /// Returns the caller in the project.
-    pub(super) const fn tenant(&self) -> &'p InProject {
+    pub const fn tenant(&self) -> &'p InProject {
         self.tenant
     }
 
@@ -69,7 +69,7 @@ impl<'p> VisibleDashboards<'p> {
     }
 
     /// Returns what the caller may do with a dashboard; `None` if the dashboard does not exist.
-    pub fn rights(&mut self, tx: &impl Tx, id: DashboardId) -> Result<Option<DashboardRights>> {
+    pub fn rights(&mut self, tx: &impl Tx, id: DashboardId) -> Result<Option<ObjectRights>> {
         if let Some(known) = self.cache.get(&id) {
             return Ok(*known);
         }

@@ -20,13 +20,14 @@ use crate::input::{
     FieldType, Flag, FreeObject, Identifier, Integer, JsonObject, Nullable, ParsedWithKept, Schema,
     Tags, Text, python_type,
 };
-use crate::resources::access_controls::levels::AccessLevel;
-use crate::resources::access_controls::shared::level_on;
+use crate::resources::access_controls::levels::{self, AccessLevel};
+use crate::resources::access_controls::rules;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::deletions::Deletion;
 use crate::resources::dashboards::insights::body::{DashboardIds, InsightBody, TileOf, TileRefs};
 use crate::resources::dashboards::insights::{Fields, Insight, body as full};
 use crate::resources::dashboards::tiles::{self, MAX_TILES_OF_INSIGHT, Tile};
+use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::reading::parse_fields;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
@@ -266,11 +267,12 @@ pub fn body(
         if row.meta.deleted && !options.show_deleted {
             return Err(Error::not_found());
         }
-        let level = level_on::<Insight>(tx, tenant, &row.meta)?;
+        let ruled = rules::level_on(tx, tenant, Object::Insight(id))?;
+        let level = levels::on_object(&tenant.member, row.meta.created_by, ruled);
         level.require(AccessLevel::Viewer)?;
         let mut dashboards = VisibleDashboards::of(tx, tenant)?;
         let most = MAX_TILES_OF_INSIGHT;
-        let view = InsightView::of(tx, &row.meta, level, &mut dashboards, most)?;
+        let view = InsightView::of(tx, &row.meta, ruled, &mut dashboards, most)?;
         write_one(tx, &row, &view, options, &mut json)?;
         Ok(row.version)
     })?;

@@ -46,8 +46,8 @@ struct InsightAccess<'p> {
 impl InsightAccess<'_> {
     /// Returns the tiles that a list shows of an insight, and what the caller may do with it.
     fn view(&mut self, tx: &impl Tx, insight: &Meta) -> Result<InsightView> {
-        let level = self.levels.level(insight);
-        InsightView::of(tx, insight, level, &mut self.dashboards, MAX_LISTED)
+        let ruled = self.levels.ruled(insight);
+        InsightView::of(tx, insight, ruled, &mut self.dashboards, MAX_LISTED)
     }
 }
 

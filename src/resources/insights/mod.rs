@@ -16,13 +16,14 @@ use crate::base::error::{Error, Result};
 use crate::base::secret::SeededRng;
 use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
-use crate::resources::access_controls::levels::{self, AccessLevel};
-use crate::resources::access_controls::shared::{Shared, level_on, require_can_create};
-use crate::resources::dashboards::deletions::{self, Deletion};
-use crate::resources::dashboards::insights::body::{InsightRights, ListedTile};
-use crate::resources::dashboards::insights::{
-    self, Insight, InsightRef, Meta, RestrictionOfInsight,
+use crate::resources::access_controls::levels::{
+    self, AccessLevel, ObjectRights, RestrictionOfInsight,
 };
+use crate::resources::access_controls::rules;
+use crate::resources::access_controls::shared::{Shared, require_can_create};
+use crate::resources::dashboards::deletions::{self, Deletion};
+use crate::resources::dashboards::insights::body::ListedTile;
+use crate::resources::dashboards::insights::{self, Insight, InsightRef, Meta};
 use crate::resources::dashboards::{Dashboard, VisibleDashboards, tiles};
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::registration::RegisteredRecord;
@@ -77,8 +78,8 @@ pub fn update(
     let meta = found.ok_or_else(Error::not_found)?;
     let (id, key) = (meta.id, (tenant.project.id, meta.id));
     let mut dashboards = VisibleDashboards::of(tx, tenant)?;
-    let level = level_on::<Insight>(tx, tenant, &meta)?;
-    require_edit(&InsightView::of(tx, &meta, level, &mut dashboards, 0)?.rights)?;
+    let ruled = rules::level_on(tx, tenant, Object::Insight(id))?;
+    require_edit(&InsightView::of(tx, &meta, ruled, &mut dashboards, 0)?.rights)?;
     let before: Insight = tx.get(&key)?;
     let patch = patch.fields.get(before.fields.description.as_deref())?;
     let mut after = before.clone();
@@ -126,15 +127,15 @@ editing the dashboard, and project admins.";
 /// The live tiles of an insight that the caller may see, and what the caller may do with the insight.
 struct InsightView {
     tiles: Vec<ListedTile>,
-    rights: InsightRights,
+    rights: ObjectRights,
 }
 
 impl InsightView {
-    /// Reads at most `limit` tiles. `level` is what access rules give the caller on the insight.
+    /// Reads at most `limit` tiles. `ruled` is the level that access rules give the caller on the insight, if a rule applies.
     fn of(
         tx: &impl Tx,
         insight: &Meta,
-        level: AccessLevel,
+        ruled: Option<AccessLevel>,
         dashboards: &mut VisibleDashboards<'_>,
         limit: usize,
     ) -> Result<Self> {
@@ -147,12 +148,8 @@ impl InsightView {
                 listed.push(tiles::listed(tx, key)?);
             }
         }
-        let (restriction, privilege) = restriction.levels();
-        let rights = InsightRights {
-            effective_restriction_level: restriction,
-            effective_privilege_level: privilege,
-            user_access_level: level,
-        };
+        let member = &dashboards.tenant().member;
+        let rights = levels::on_insight(member, insight.created_by, ruled, restriction);
         Ok(Self { tiles: listed, rights })
     }
 }
@@ -162,9 +159,9 @@ impl InsightView {
 /// # Errors
 /// 403 if access rules do not allow it, or if a dashboard that shows the insight is restricted, and the caller may edit none
 /// of the dashboards that the caller may view.
-fn require_edit(rights: &InsightRights) -> Result<()> {
+fn require_edit(rights: &ObjectRights) -> Result<()> {
     rights.user_access_level.require(AccessLevel::Editor)?;
-    if levels::can_edit(rights.effective_restriction_level, rights.effective_privilege_level) {
+    if rights.can_edit() {
         return Ok(());
     }
     Err(Error::denied(RESTRICTED))

@@ -9,7 +9,7 @@ use crate::base::error::Result;
 use crate::base::json::{Array, Either, JsonText, WriteJson, output};
 use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, TileId};
-use crate::resources::access_controls::levels::{AccessLevel, Restriction};
+use crate::resources::access_controls::levels::{AccessLevel, ObjectRights, Restriction};
 use crate::resources::shared::reading::parse_fields;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
@@ -121,24 +121,12 @@ pub struct ListedTile {
     pub restored: bool,
 }
 
-/// What the caller may do with an insight, as its JSON shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_field_names, reason = "the API names the fields")]
-pub struct InsightRights {
-    /// `effective_restriction_level`.
-    pub effective_restriction_level: i64,
-    /// `effective_privilege_level`.
-    pub effective_privilege_level: i64,
-    /// `user_access_level`.
-    pub user_access_level: AccessLevel,
-}
-
 /// Returns the JSON of an insight that lists these tiles.
 pub fn body<'a>(
     tx: &impl Tx,
     row: &Row<'a, Insight>,
     tiles: &'a [ListedTile],
-    rights: InsightRights,
+    rights: ObjectRights,
     users: &mut EmbeddedUsers,
 ) -> Result<InsightBody<'a>> {
     Ok(InsightBody {

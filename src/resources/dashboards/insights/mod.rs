@@ -20,11 +20,7 @@ use crate::base::secret::SeededRng;
 use crate::base::time::Timestamp;
 use crate::ids::{InsightId, OrganizationId, ProjectId, UserId};
 use crate::input::Schema;
-use crate::resources::access_controls::levels::{
-    COLLABORATORS_EDIT, DashboardRights, EVERYONE_EDITS,
-};
-use crate::resources::access_controls::shared::require_can_create;
-use crate::resources::access_controls::shared::{Shared, SharedMeta};
+use crate::resources::access_controls::shared::{Shared, SharedMeta, require_can_create};
 use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::projects::Project;
 use crate::resources::shared::access_objects::{Kind, Object};
@@ -327,32 +323,4 @@ pub(super) fn restore_with_tile(
     insight.fields.updated_at = now;
     tx.put(&insight)?;
     tx.remove::<Deletion>(&(key.0, Object::Insight(key.1))).map(drop)
-}
-
-/// The restriction of an insight by the dashboards that show it, while they are visited.
-pub struct RestrictionOfInsight {
-    restriction: i64,
-    privilege: i64,
-}
-
-impl Default for RestrictionOfInsight {
-    fn default() -> Self {
-        Self { restriction: EVERYONE_EDITS, privilege: EVERYONE_EDITS }
-    }
-}
-
-impl RestrictionOfInsight {
-    /// Adds a dashboard. It restricts its insights even if it is hidden from the caller.
-    pub fn add(&mut self, on: &DashboardRights) {
-        self.restriction = on.effective_restriction_level.max(self.restriction);
-        if on.can_view() {
-            self.privilege = on.effective_privilege_level.max(self.privilege);
-        }
-    }
-
-    /// Returns the effective restriction level, and the effective privilege level of the caller.
-    pub const fn levels(self) -> (i64, i64) {
-        let is_open = self.restriction == EVERYONE_EDITS;
-        (self.restriction, if is_open { COLLABORATORS_EDIT } else { self.privilege })
-    }
 }

@@ -9,11 +9,13 @@ use crate::auth::{CallerKey, InProject};
 use crate::base::error::{Error, Result};
 use crate::base::json::{Array, JsonItems, WrittenBy, output};
 use crate::ids::{MembershipId, ProjectId, RoleId};
-use crate::resources::access_controls::levels::{self, AccessLevel, MemberRights};
+use crate::resources::access_controls::levels::{
+    self, AccessLevel, ObjectRights, RestrictionOfInsight,
+};
 use crate::resources::access_controls::precedence::DecidingRule;
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::access_controls::{rules, runs_project};
-use crate::resources::dashboards::insights::{self, Insight, RestrictionOfInsight};
+use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::visible::CallerAccess;
 use crate::resources::dashboards::{Dashboard, Meta, tiles};
 use crate::resources::members::{self, BY_JOINING, Membership};
@@ -263,7 +265,7 @@ struct MemberAccess {
     is_visible: bool,
     /// The access rule that applies, if one does.
     rule: Option<DecidingRule>,
-    rights: MemberRights,
+    rights: ObjectRights,
     /// Whether the member is exempt from the restriction: a collaborator of the dashboard, or a member whom the
     /// restriction of a dashboard with the insight lets edit.
     is_exempt: bool,
@@ -312,13 +314,12 @@ impl Target {
         let (rights, is_exempt) = match self {
             Self::Dashboard(dashboard) => {
                 let collaborator = dashboard.collaborator_level(tx, &tenant)?;
-                let rights = dashboard.rights_given(member, collaborator, ruled);
-                (MemberRights::from(rights), collaborator.is_some())
+                (dashboard.rights_given(member, collaborator, ruled), collaborator.is_some())
             }
             Self::Insight(_, dashboards) => {
-                let (restriction, privilege) = restriction(tx, &tenant, dashboards)?.levels();
-                let rights = levels::on_insight(member, created_by, ruled, restriction, privilege);
-                (rights, rights.is_restricted && rights.can_edit)
+                let restriction = restriction(tx, &tenant, dashboards)?;
+                let rights = levels::on_insight(member, created_by, ruled, restriction);
+                (rights, rights.is_restricted() && rights.can_edit())
             }
         };
         let is_creator = created_by == Some(member.user);

@@ -156,9 +156,9 @@ impl Chain<'_> {
         let MemberAccess { object, is_visible, rights, is_exempt, .. } = *self.access;
         let [restriction, exempt] = restriction_texts(self.access);
         self.reached = is_visible && rights.restriction_counts();
-        let level = rights.is_restricted.then_some(AccessLevel::Viewer);
+        let level = rights.is_restricted().then_some(AccessLevel::Viewer);
         self.push(ReasonRule::Restriction, level, restriction);
-        self.reached &= rights.is_restricted;
+        self.reached &= rights.is_restricted();
         let level = is_exempt.then_some(rights.user_access_level);
         self.push(exemption(object), level, exempt);
     }
@@ -204,7 +204,7 @@ impl Chain<'_> {
 
 /// Returns what the restriction says, and what exempts from it.
 fn restriction_texts(access: &MemberAccess) -> [&'static str; 2] {
-    match (access.object, access.rights.is_restricted, access.is_exempt) {
+    match (access.object, access.rights.is_restricted(), access.is_exempt) {
         (Object::Dashboard(_), false, _) => [
             "Editing is not restricted to collaborators.",
             "Without a restriction, there are no collaborators.",

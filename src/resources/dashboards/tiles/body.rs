@@ -9,12 +9,10 @@ use crate::base::error::{Error, Result};
 use crate::base::json::{Array, JsonItems, JsonText, WriteJson, output};
 use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
-use crate::resources::access_controls::levels::{AccessLevel, DashboardRights};
+use crate::resources::access_controls::levels::{AccessLevel, ObjectRights};
 use crate::resources::access_controls::shared::{CallerLevels, Shared};
 use crate::resources::dashboards::Dashboard;
-use crate::resources::dashboards::insights::body::{
-    InsightNames, InsightRights, ListedTile, TileInsight,
-};
+use crate::resources::dashboards::insights::body::{InsightNames, ListedTile, TileInsight};
 use crate::resources::dashboards::insights::{Insight, body as insights};
 use crate::resources::dashboards::texts::{self, Text, TextBody};
 use crate::resources::dashboards::visible::VisibleDashboards;
@@ -54,7 +52,7 @@ output! {
 pub(in crate::resources::dashboards) fn write(
     tx: &impl Tx,
     dashboard: &(ProjectId, DashboardId),
-    rights: &DashboardRights,
+    rights: &ObjectRights,
     visible: &mut VisibleDashboards<'_>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -83,7 +81,7 @@ pub(in crate::resources::dashboards) fn write(
 /// Renders the contents of tiles, one at a time.
 struct ContentReader<'c, 'p, X> {
     tx: &'c X,
-    rights: &'c DashboardRights,
+    rights: &'c ObjectRights,
     visible: &'c mut VisibleDashboards<'p>,
     levels: CallerLevels<'p, Insight>,
     users: EmbeddedUsers,
@@ -107,11 +105,7 @@ impl<X: Tx> ContentReader<'_, '_, X> {
                         return insights::write_hidden(&row, out);
                     }
                     let live = visible_tiles(*tx, (tile.project, id), tile, visible)?;
-                    let rights = InsightRights {
-                        effective_restriction_level: rights.effective_restriction_level,
-                        effective_privilege_level: rights.effective_privilege_level,
-                        user_access_level,
-                    };
+                    let rights = ObjectRights { user_access_level, ..**rights };
                     insights::body(*tx, &row, &live, rights, users)?.write_json(out)
                 })?;
                 Ok((!out.is_empty()).then_some((JsonText::new(out), JsonText::NULL)))
