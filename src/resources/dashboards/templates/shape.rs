@@ -1,7 +1,7 @@
 //! Checks the structure of a template. PostHog checks it with Python's `jsonschema`, so the error texts,
 //! and which of several errors is reported, follow that library.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Write};
 
 use serde_json::Value;
 
@@ -55,10 +55,15 @@ const VARIABLE: Shape = Shape::Object(&[
 /// # Errors
 /// 400 without `attr`. The detail says what is wrong, and where.
 pub(super) fn require(template: &Value) -> Result<()> {
-    match TEMPLATE.fault(template) {
-        None => Ok(()),
-        Some(fault) => Err(Error::invalid("invalid_input", fault.to_string())),
-    }
+    let Some(Fault { value, rule, text, path }) = TEMPLATE.fault(template) else { return Ok(()) };
+    let place: String = path.into_iter().rev().collect();
+    let value = python(value, 1000);
+    Err(Error::invalid(
+        "invalid_input",
+        format!(
+            "{text}\n\nFailed validating '{rule}' in schema\n\nOn instance{place}:\n    {value}"
+        ),
+    ))
 }
 
 impl Shape {
@@ -67,22 +72,26 @@ impl Shape {
         match (self, value) {
             (Self::Nullable(_), Value::Null) => None,
             (Self::Nullable(shape), _) => match shape.fault(value)? {
-                fault if fault.path.is_empty() => Some(Fault::at(value, FaultKind::NoAlternative)),
+                fault if fault.path.is_empty() => {
+                    Some(Fault::of(value, "anyOf", "is not valid under any of the given schemas"))
+                }
                 fault => Some(fault),
             },
             (Self::Object(members), Value::Object(found)) => in_object(members, value, found),
             (Self::List(_, false), Value::Array(items)) if items.is_empty() => {
-                Some(Fault::at(value, FaultKind::Empty))
+                Some(Fault::of(value, "minItems", "should be non-empty"))
             }
             (Self::List(shape, _), Value::Array(items)) => in_list(shape, items),
             (Self::Choice(words), _) => {
                 let known = value.as_str().is_some_and(|word| words.contains(&word));
-                (!known).then(|| Fault::at(value, FaultKind::Choice(words)))
+                let wrong = || format!("is not one of [{}]", quoted(words));
+                (!known).then(|| Fault::of(value, "enum", &wrong()))
             }
             _ => {
                 let types = self.types();
                 let fits = types.iter().any(|name| is(value, name));
-                (!fits).then(|| Fault::at(value, FaultKind::Type(types)))
+                let wrong = || format!("is not of type {}", quoted(types));
+                (!fits).then(|| Fault::of(value, "type", &wrong()))
             }
         }
     }
@@ -101,20 +110,35 @@ impl Shape {
 fn in_object<'v>(members: &[Member], value: &'v Value, found: &'v JsonObject) -> Option<Fault<'v>> {
     let missing = members.iter().find(|(name, must, _)| *must && !found.contains_key(*name));
     if let Some((name, ..)) = missing {
-        return Some(Fault::at(value, FaultKind::Missing(name)));
+        let text = format!("'{name}' is a required property");
+        return Some(Fault { value, rule: "required", text, path: Vec::new() });
     }
     let faults = members.iter().filter_map(|(name, _, shape)| {
-        Some(shape.fault(found.get(*name)?)?.within(PathStep::Member(name)))
+        Some(shape.fault(found.get(*name)?)?.within(format!("['{name}']")))
     });
-    faults.min_by_key(|fault| fault.path.len())
+    nearest(faults)
 }
 
 fn in_list<'v>(shape: &Shape, items: &'v [Value]) -> Option<Fault<'v>> {
-    let faults = items
-        .iter()
-        .enumerate()
-        .filter_map(|(index, item)| Some(shape.fault(item)?.within(PathStep::Item(index))));
-    faults.min_by_key(|fault| fault.path.len())
+    let faults = items.iter().enumerate();
+    nearest(
+        faults.filter_map(|(index, item)| Some(shape.fault(item)?.within(format!("[{index}]")))),
+    )
+}
+
+/// Returns the fault with the shortest path; of several, the first.
+fn nearest<'v>(faults: impl Iterator<Item = Fault<'v>>) -> Option<Fault<'v>> {
+    let mut nearest: Option<Fault<'v>> = None;
+    for fault in faults {
+        // No path is shorter. A list may have many faults.
+        if fault.path.len() == 1 {
+            return Some(fault);
+        }
+        if nearest.as_ref().is_none_or(|known| fault.path.len() < known.path.len()) {
+            nearest = Some(fault);
+        }
+    }
+    nearest
 }
 
 /// Returns whether a value has the type of this name.
@@ -130,121 +154,54 @@ fn is(value: &Value, name: &str) -> bool {
     own == name
 }
 
-/// The rule that a value breaks.
-enum FaultKind {
-    /// A required member is missing.
-    Missing(&'static str),
-    /// The value has none of these types.
-    Type(&'static [&'static str]),
-    /// The value is none of these strings.
-    Choice(&'static [&'static str]),
-    /// The list is empty.
-    Empty,
-    /// The value is neither null nor of the expected structure.
-    NoAlternative,
-}
-
 /// An invalid value, and its place in the template.
 struct Fault<'v> {
     value: &'v Value,
-    wrong: FaultKind,
-    /// The path to the value, the last step first.
-    path: Vec<PathStep>,
-}
-
-/// A step of a path, into an object or a list.
-enum PathStep {
-    Member(&'static str),
-    Item(usize),
+    /// The rule of JSON Schema that the value breaks.
+    rule: &'static str,
+    /// What is wrong.
+    text: String,
+    /// The path to the value in Python's syntax, the last step first.
+    path: Vec<String>,
 }
 
 impl<'v> Fault<'v> {
-    const fn at(value: &'v Value, wrong: FaultKind) -> Self {
-        Self { value, wrong, path: Vec::new() }
+    fn of(value: &'v Value, rule: &'static str, wrong: &str) -> Self {
+        Self { value, rule, text: format!("{} {wrong}", python(value, 200)), path: Vec::new() }
     }
 
-    fn within(mut self, step: PathStep) -> Self {
+    fn within(mut self, step: String) -> Self {
         self.path.push(step);
         self
     }
 }
 
-impl Display for Fault<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHORT: usize = 200;
-        const LONG: usize = 1000;
-        let value = Truncated(self.value, SHORT);
-        let rule = match self.wrong {
-            FaultKind::Missing(name) => {
-                write!(f, "'{name}' is a required property")?;
-                "required"
-            }
-            FaultKind::Type(types) => {
-                write!(f, "{value} is not of type {}", Quoted(types))?;
-                "type"
-            }
-            FaultKind::Choice(words) => {
-                write!(f, "{value} is not one of [{}]", Quoted(words))?;
-                "enum"
-            }
-            FaultKind::Empty => {
-                write!(f, "{value} should be non-empty")?;
-                "minItems"
-            }
-            FaultKind::NoAlternative => {
-                write!(f, "{value} is not valid under any of the given schemas")?;
-                "anyOf"
-            }
-        };
-        write!(f, "\n\nFailed validating '{rule}' in schema\n\nOn instance")?;
-        for step in self.path.iter().rev() {
-            match step {
-                PathStep::Member(name) => write!(f, "['{name}']")?,
-                PathStep::Item(index) => write!(f, "[{index}]")?,
-            }
-        }
-        write!(f, ":\n    {}", Truncated(self.value, LONG))
+/// Returns words in quotes, separated by commas.
+fn quoted(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    quoted.join(", ")
+}
+
+/// Returns a value in Python's syntax, cut after about this many bytes.
+fn python(value: &Value, limit: usize) -> String {
+    let mut out = LimitedText { text: String::new(), limit };
+    match write_python(&mut out, value) {
+        Ok(()) => out.text,
+        Err(_) => out.text + "...",
     }
 }
 
-/// Displays words in quotes, separated by commas.
-struct Quoted(&'static [&'static str]);
-
-impl Display for Quoted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, word) in self.0.iter().enumerate() {
-            let comma = if index == 0 { "" } else { ", " };
-            write!(f, "{comma}'{word}'")?;
-        }
-        Ok(())
-    }
+/// A text that takes no more than `limit` bytes, so that a large value is not formatted as a whole.
+struct LimitedText {
+    text: String,
+    limit: usize,
 }
 
-/// Displays a value in Python's syntax, cut after about this many bytes.
-struct Truncated<'v>(&'v Value, usize);
-
-impl Display for Truncated<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut limited = LimitedWriter { out: f, left: self.1 };
-        match write_python(&mut limited, self.0) {
-            Err(_) if limited.left == 0 => f.write_str("..."),
-            written => written,
-        }
-    }
-}
-
-/// A writer that fails after `left` bytes, so that a large value is not formatted as a whole.
-struct LimitedWriter<'f, 'g> {
-    out: &'f mut fmt::Formatter<'g>,
-    left: usize,
-}
-
-impl Write for LimitedWriter<'_, '_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let fits = text.floor_char_boundary(self.left);
-        let (fields, rest) = text.split_at(fits);
-        self.out.write_str(fields)?;
-        self.left = if rest.is_empty() { self.left - fits } else { 0 };
+impl Write for LimitedText {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        let left = self.limit.saturating_sub(self.text.len());
+        let (fitting, rest) = more.split_at(more.floor_char_boundary(left));
+        self.text.push_str(fitting);
         if rest.is_empty() { Ok(()) } else { Err(fmt::Error) }
     }
 }
