@@ -1,6 +1,6 @@
 //! Updating the tiles of a dashboard. See `docs/spec/tiles.md`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::auth::InProject;
 use crate::base::error::{Error, Result};
@@ -12,7 +12,6 @@ use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::CallerLevels;
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::{Dashboard, texts};
-use crate::resources::shared::reading::collect;
 use crate::store::{Tx, WriteTx};
 
 use super::input::{TextPatch, TilePatch};
@@ -89,61 +88,42 @@ pub(in crate::resources::dashboards) fn change(
     sent: &[TilePatch],
     now: Timestamp,
 ) -> Result<TileChanges> {
-    bounding(tx, (tenant.project.id, dashboard), |tx| change_each(tx, tenant, dashboard, sent, now))
-}
-
-fn change_each(
-    tx: &mut WriteTx<'_>,
-    tenant: &InProject,
-    dashboard: DashboardId,
-    sent: &[TilePatch],
-    now: Timestamp,
-) -> Result<TileChanges> {
-    let known = known_texts(tx, tenant, dashboard, sent)?;
-    let mut changes = TileChanges::default();
-    for (index, patch) in sent.iter().enumerate() {
-        let at = TileContext { tenant, dashboard, known: &known, index };
-        if let Some(text) = &patch.text {
-            upsert_text(tx, &at, patch, text, &mut changes, now)?;
-        } else if patch.says_something() {
-            let id = patch.id.clone().value().ok_or_else(|| missing(&at.attr("id")))?;
-            match at.find(tx, id)? {
-                Some(tile) => apply_patch(tx, tile, patch, &mut changes)?,
-                // Another user may have moved the tile away since the arrangement began.
-                None if patch.only_arranges() => {}
-                None => return Err(at.no_such_tile(id)),
-            }
+    bounding(tx, (tenant.project.id, dashboard), |tx| {
+        let mut changes = TileChanges::default();
+        for (index, patch) in sent.iter().enumerate() {
+            let at = TileContext { tenant, dashboard, index };
+            change_one(tx, &at, patch, &mut changes, now)?;
         }
-    }
-    Ok(changes)
+        Ok(changes)
+    })
 }
 
-/// Returns which tile of the dashboard shows which text, soft-deleted tiles included. Empty unless the
-/// request changes a text without naming its tile.
-fn known_texts(
-    tx: &impl Tx,
-    tenant: &InProject,
-    dashboard: DashboardId,
-    sent: &[TilePatch],
-) -> Result<HashMap<TextId, TileId>> {
-    let is_sought = |tile: &TilePatch| {
-        let text = tile.text.as_ref().and_then(|text| text.id.clone().value());
-        text.is_some() && tile.id.clone().value().is_none()
-    };
-    if !sent.iter().any(is_sought) {
-        return Ok(HashMap::new());
+fn change_one(
+    tx: &mut WriteTx<'_>,
+    at: &TileContext<'_>,
+    patch: &TilePatch,
+    changes: &mut TileChanges,
+    now: Timestamp,
+) -> Result<()> {
+    if let Some(text) = &patch.text {
+        return upsert_text(tx, at, patch, text, changes, now);
     }
-    collect::<Tile, _, _>(tx, &(tenant.project.id, dashboard), |tile| match tile.content {
-        Content::Text(text) => Some((text, tile.id)),
-        Content::Insight(_) => None,
-    })
+    if !patch.says_something() {
+        return Ok(());
+    }
+    let id = patch.id.clone().value().ok_or_else(|| missing(&at.attr("id")))?;
+    match at.find(tx, id)? {
+        Some(tile) => apply_patch(tx, tile, patch, changes),
+        // Another user may have moved the tile away since the arrangement began.
+        None if patch.only_arranges() => Ok(()),
+        None => Err(at.no_such_tile(id)),
+    }
 }
 
 /// One element of the request's `tiles`, and what is needed to find its tile.
 struct TileContext<'p> {
     tenant: &'p InProject,
     dashboard: DashboardId,
-    known: &'p HashMap<TextId, TileId>,
     index: usize,
 }
 
@@ -175,8 +155,9 @@ impl TileContext<'_> {
             (None, None) => return Ok(None),
             (Some(id), _) => self.tile(tx, id)?,
             (None, Some(text)) => {
-                let id = self.known.get(&text).ok_or_else(no_such_text)?;
-                self.tile(tx, id.0)?
+                let project = self.tenant.project.id;
+                let shown = tx.keys(&BY_TEXT, &((project, text), (project, self.dashboard)), 1)?;
+                tx.get::<Tile>(shown.first().ok_or_else(no_such_text)?)?
             }
         };
         match tile.meta.content {
