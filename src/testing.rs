@@ -113,7 +113,7 @@ pub mod resources {
             pub use crate::resources::dashboards::deletions::{BY_TIME, Deletion};
         }
         pub mod insights {
-            pub use crate::resources::dashboards::insights::{Insight, NewInsight, delete};
+            pub use crate::resources::dashboards::insights::{Fields, Insight, delete};
         }
         pub mod texts {
             pub use crate::resources::dashboards::texts::Text;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use steward::testing::auth::InProject;
 use steward::testing::ids::{DashboardId, TileId};
-use steward::testing::resources::dashboards::insights::NewInsight;
+use steward::testing::resources::dashboards::insights;
 use steward::testing::resources::dashboards::tiles::{self, Fields};
 use steward::testing::resources::members::Membership;
 use steward::testing::resources::projects::Project;
@@ -96,13 +96,14 @@ pub async fn add_insight(workspace: &Workspace, board: &Board, sent: Value) -> T
     let (dashboard, seed) = (DashboardId(board.id), Seed::generate());
     let added = workspace.app.operate(move |tx, now| {
         let text = |name: &str| sent[name].as_str().map(str::to_owned);
-        let new = NewInsight {
+        let new = insights::Fields {
             name: text("name"),
             description: text("description"),
             filters: sent["filters"].as_object().cloned().unwrap_or_default(),
             query: sent["query"].as_object().cloned(),
-            is_sample: false,
             tags: serde_json::from_value(sent["tags"].clone()).unwrap_or_default(),
+            saved: true,
+            ..insights::Fields::default()
         };
         let look = look(&json!({ "sm": { "y": sent["y"] } }), sent["color"].as_str());
         let place = place(tx, &ids);

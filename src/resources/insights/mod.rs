@@ -49,11 +49,10 @@ pub fn create(
 ) -> Result<InsightId> {
     require_can_create::<Insight>(tx, tenant)?;
     let new = new.fields.get(None)?;
-    let mut insight = insights::blank(tx, tenant, rng, now)?;
-    api::apply(new.clone(), &mut insight.fields);
-    let id = insight.meta.id;
+    let mut fields = insights::Fields::default();
+    api::apply(new.clone(), &mut fields);
+    let id = insights::create(tx, tenant, fields, rng, now)?;
     tx.log_about::<Insight>(&(tenant.project.id, id));
-    tx.put(&insight)?;
     let mut dashboards = VisibleDashboards::of(tx, tenant)?;
     let wanted = new.dashboards.as_ref();
     DashboardChanges::between(tx, tenant, id, wanted, &mut dashboards)?.apply(tx, tenant, id)?;

@@ -12,7 +12,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::auth::InProject;
 use steward::testing::ids::{DashboardId, TileId};
-use steward::testing::resources::dashboards::insights::NewInsight;
+use steward::testing::resources::dashboards::insights;
 use steward::testing::resources::dashboards::tiles;
 use steward::testing::resources::dashboards::{Dashboard, tiles::Tile};
 use steward::testing::resources::members::{self, Level};
@@ -39,13 +39,13 @@ pub async fn put_insight(
             member: members::find(tx, organization, user)?.expect("the owner"),
             project: projects::find_by_id(tx, project)?.expect("the project"),
         };
-        let new = NewInsight {
+        let new = insights::Fields {
             name: name.as_str().map(str::to_owned),
-            description: None,
-            filters: serde_json::Map::new(),
             query: json!({"kind": "TrendsQuery", "b": 1, "a": 2}).as_object().cloned(),
             is_sample: true,
             tags: vec!["t".to_owned()],
+            saved: true,
+            ..insights::Fields::default()
         };
         let layouts = layouts.as_object().cloned().expect("an object");
         let color = Some("blue".to_owned());

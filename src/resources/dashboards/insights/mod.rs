@@ -170,30 +170,15 @@ impl Shared for Insight {
     }
 }
 
-/// The fields of a new insight. The caller has checked the size of `filters` and `query`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewInsight {
-    /// Display name.
-    pub name: Option<String>,
-    /// Description in plain text.
-    pub description: Option<String>,
-    /// The query in the legacy format; empty if `query` is set.
-    pub filters: Map<String, Value>,
-    /// The query.
-    pub query: Option<Map<String, Value>>,
-    /// Whether the insight comes from a template.
-    pub is_sample: bool,
-    /// Tags in lower case, sorted.
-    pub tags: Vec<String>,
-}
-
-/// Returns a new insight of the caller with default fields. Does not store it.
-pub fn blank(
+/// Creates an insight of the caller with these fields, and with an ID, a short ID and times of its own. The caller has
+/// checked the fields, and whether the user may create insights.
+pub fn create(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
+    fields: Fields,
     rng: &mut SeededRng,
     now: Timestamp,
-) -> Result<Insight> {
+) -> Result<InsightId> {
     let (project, me) = (tenant.project.id, Some(tenant.member.user));
     let id = InsightId(tx.next_number(Table::Insights)?);
     let mut short_id = rng.short_id();
@@ -208,32 +193,10 @@ pub fn blank(
         last_modified_by: me,
         deleted: false,
     };
-    let fields = Fields {
-        id,
-        short_id,
-        created_at: now,
-        updated_at: now,
-        last_modified_at: now,
-        saved: true,
-        ..Fields::default()
-    };
-    Ok(Insight { meta, fields })
-}
-
-/// Creates an insight of the caller.
-pub fn create(
-    tx: &mut WriteTx<'_>,
-    tenant: &InProject,
-    new: NewInsight,
-    rng: &mut SeededRng,
-    now: Timestamp,
-) -> Result<InsightId> {
-    require_can_create::<Insight>(tx, tenant)?;
-    let NewInsight { name, description, filters, query, is_sample, tags } = new;
-    let Insight { meta, fields } = blank(tx, tenant, rng, now)?;
-    let fields = Fields { name, description, filters, query, is_sample, tags, ..fields };
+    let (created_at, updated_at, last_modified_at) = (now, now, now);
+    let fields = Fields { id, short_id, created_at, updated_at, last_modified_at, ..fields };
     tx.put(&Insight { meta, fields })?;
-    Ok(meta.id)
+    Ok(id)
 }
 
 /// Maximum length of an insight's name, in characters.
@@ -252,21 +215,10 @@ pub fn copy(
     now: Timestamp,
 ) -> Result<InsightId> {
     require_can_create::<Insight>(tx, tenant)?;
-    let Insight { fields: source, .. } = tx.get(&(tenant.project.id, id))?;
-    let Insight { meta, fields: blank } = blank(tx, tenant, rng, now)?;
-    let fields = Fields {
-        id: blank.id,
-        short_id: blank.short_id,
-        name: source.name.as_deref().map(copied),
-        deleted: false,
-        created_at: now,
-        updated_at: now,
-        last_modified_at: now,
-        favorited: false,
-        ..source
-    };
-    tx.put(&Insight { meta, fields })?;
-    Ok(meta.id)
+    let Insight { fields, .. } = tx.get(&(tenant.project.id, id))?;
+    let name = fields.name.as_deref().map(copied);
+    let fields = Fields { name, deleted: false, favorited: false, ..fields };
+    create(tx, tenant, fields, rng, now)
 }
 
 fn copied(name: &str) -> String {

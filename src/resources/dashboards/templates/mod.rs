@@ -22,9 +22,8 @@ use crate::resources::access_controls::shared::require_can_create;
 use crate::resources::dashboards::tiles::MAX_TILES;
 use crate::store::WriteTx;
 
-use super::insights::NewInsight;
-use super::tiles;
 use super::{Dashboard, DetailsFields, blank};
+use super::{insights, tiles};
 
 /// The built-in templates as JSON, each with the names that `use_template` accepts for it.
 const BUILT_IN: [(&[&str], &str); 2] = [
@@ -138,7 +137,7 @@ impl Template {
 
 /// Returns the insight of a tile and the style of the tile. With a query, legacy filters are dropped. As in
 /// PostHog, legacy filters leave out test accounts unless they set `filter_test_accounts`.
-fn insight(tile: InsightTile) -> (NewInsight, tiles::Fields) {
+fn insight(tile: InsightTile) -> (insights::Fields, tiles::Fields) {
     let InsightTile { name, description, query, filters, layouts, color } = tile;
     let query = query.value().filter(|query| !query.is_empty());
     let mut filters = filters.value().unwrap_or_default();
@@ -147,13 +146,14 @@ fn insight(tile: InsightTile) -> (NewInsight, tiles::Fields) {
     } else {
         filters.entry("filter_test_accounts").or_insert(Value::Bool(true));
     }
-    let insight = NewInsight {
+    let insight = insights::Fields {
         name: name.value(),
         description: description.value(),
         filters,
         query,
         is_sample: true,
-        tags: Vec::new(),
+        saved: true,
+        ..insights::Fields::default()
     };
     (insight, style(layouts, color))
 }

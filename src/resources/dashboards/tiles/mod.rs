@@ -20,12 +20,13 @@ use crate::base::error::{Error, Result};
 use crate::base::secret::SeededRng;
 use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
+use crate::resources::access_controls::shared::require_can_create;
 use crate::resources::shared::reading::collect;
 use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 
 use super::Dashboard;
 use super::insights::body::ListedTile;
-use super::insights::{self, Insight, NewInsight};
+use super::insights::{self, Insight};
 use super::texts::{self, Text};
 
 pub use body::{
@@ -181,19 +182,20 @@ fn number_of(coordinate: &Value) -> Option<f64> {
     number.is_finite().then_some(number + 0.0)
 }
 
-/// Adds a tile with a new insight of the caller.
+/// Adds a tile with a new insight of the caller. The caller has checked the fields.
 ///
 /// # Errors
-/// 400 `max_length` if the dashboard is full.
+/// 403 if the caller may not create insights; 400 `max_length` if the dashboard is full.
 pub fn add_insight(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
     dashboard: DashboardId,
-    new: NewInsight,
+    new: insights::Fields,
     fields: Fields,
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<TileId> {
+    require_can_create::<Insight>(tx, tenant)?;
     let insight = insights::create(tx, tenant, new, rng, now)?;
     add(tx, tenant, dashboard, Content::Insight(insight), fields)
 }
