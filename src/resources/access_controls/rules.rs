@@ -108,82 +108,84 @@ fn named_subjects(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Vec<Su
 /// 4. the rule on the object for everyone.
 #[derive(Debug, Default)]
 pub struct CallerRules {
-    /// The first kind of rules, by the number of the object.
-    named: HashMap<u64, AccessLevel>,
-    /// The level on all objects, from the second or third kind of rules.
-    pub all: Option<AccessLevel>,
-    /// The fourth kind of rules, by the number of the object.
-    by_default: HashMap<u64, AccessLevel>,
+    /// The rules that name the caller or a role of the caller.
+    named: RuleLevels,
+    /// The rules for everyone.
+    by_default: RuleLevels,
+}
+
+/// The highest levels that rules on a kind of objects give.
+#[derive(Debug, Default)]
+struct RuleLevels {
+    /// The level on all objects.
+    all: Option<AccessLevel>,
+    /// The levels on single objects, by their number.
+    single: HashMap<u64, AccessLevel>,
+}
+
+impl RuleLevels {
+    fn add(&mut self, rule: &AccessRule) {
+        match rule.object {
+            Some(number) => {
+                let highest = self.single.entry(number).or_insert(rule.level);
+                *highest = rule.level.max(*highest);
+            }
+            None => self.all = self.all.max(Some(rule.level)),
+        }
+    }
 }
 
 impl CallerRules {
     /// Reads all rules on objects of this kind in the project that apply to the caller.
     pub fn of(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Self> {
-        if !exist(tx, tenant.project.id, kind)? {
-            return Ok(Self::default());
+        let (organization, project) = (tenant.member.organization, tenant.project.id);
+        let mut found = Self::default();
+        if !exist(tx, project, kind)? {
+            return Ok(found);
         }
-        let (named_all, named) = Self::named(tx, tenant, kind)?;
-        let (mut all, mut by_default) = (None, HashMap::new());
-        tx.walk(&DEFAULTS, &(tenant.project.id, kind), Window::all(Order::Ascending), |row| {
-            let AccessRule { object, level, .. } = row.meta;
-            match object {
-                Some(number) => drop(by_default.insert(number, level)),
-                None => all = Some(level),
-            }
-            Ok(())
-        })?;
-        Ok(Self { named, all: named_all.or(all), by_default })
-    }
-
-    /// Returns the highest level of the rules that name the caller: on all objects, and on single ones.
-    fn named(
-        tx: &impl Tx,
-        tenant: &InProject,
-        kind: Kind,
-    ) -> Result<(Option<AccessLevel>, HashMap<u64, AccessLevel>)> {
-        let (mut all, mut single) = (None, HashMap::new());
-        let mut raise = |row: Row<'_, AccessRule>| {
-            let AccessRule { object, level, .. } = row.meta;
-            match object {
-                Some(number) => {
-                    let highest = single.entry(number).or_insert(level);
-                    *highest = level.max(*highest);
-                }
-                None => all = all.max(Some(level)),
-            }
+        let rows = Window::all(Order::Ascending);
+        let mut add = |row: Row<'_, AccessRule>| {
+            found.named.add(&row.meta);
             Ok(())
         };
-        let (organization, project) = (tenant.member.organization, tenant.project.id);
-        let rows = Window::all(Order::Ascending);
         for subject in named_subjects(tx, tenant, kind)? {
             match subject {
                 Subject::User(user) => {
-                    tx.walk(&BY_MEMBER, &(organization, user, project, kind), rows, &mut raise)?;
+                    tx.walk(&BY_MEMBER, &(organization, user, project, kind), rows, &mut add)?;
                 }
                 Subject::Role(role) => {
-                    tx.walk(&BY_ROLE, &(organization, role, project, kind), rows, &mut raise)?;
+                    tx.walk(&BY_ROLE, &(organization, role, project, kind), rows, &mut add)?;
                 }
                 Subject::Everyone => {}
             }
         }
-        Ok((all, single))
+        tx.walk(&DEFAULTS, &(project, kind), rows, |row| {
+            found.by_default.add(&row.meta);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the level that the rules on all objects give; `None` if no such rule applies.
+    pub fn on_all(&self) -> Option<AccessLevel> {
+        self.named.all.or(self.by_default.all)
     }
 
     /// Returns the numbers of the objects that a rule on that object may hide from the caller.
     pub fn restricted(&self) -> impl Iterator<Item = u64> {
-        let rules = self.named.iter().chain(&self.by_default);
+        let rules = self.named.single.iter().chain(&self.by_default.single);
         rules.filter(|(_, level)| !level.can_view()).map(|(number, _)| *number)
     }
 
     /// Returns whether rules on a single object that name the caller let them view it.
     pub fn grants_any(&self) -> bool {
-        self.named.values().any(|level| level.can_view())
+        self.named.single.values().any(|level| level.can_view())
     }
 
     /// Returns the level that the rules give on the object with this number; `None` if no rule applies.
     pub fn on(&self, number: u64) -> Option<AccessLevel> {
-        let named = self.named.get(&number).copied();
-        named.or(self.all).or_else(|| self.by_default.get(&number).copied())
+        let on = |rules: &RuleLevels| rules.single.get(&number).copied();
+        on(&self.named).or_else(|| self.on_all()).or_else(|| on(&self.by_default))
     }
 }
 

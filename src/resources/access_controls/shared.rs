@@ -122,7 +122,7 @@ impl<'p, R: Shared> CallerLevels<'p, R> {
 
     /// Returns the caller's level on all objects, without rules on single ones.
     pub fn default_level(&self) -> AccessLevel {
-        levels::on_object(&self.tenant.member, None, self.rules.all)
+        levels::on_object(&self.tenant.member, None, self.rules.on_all())
     }
 
     /// Returns whether no rule hides an object from the caller.
