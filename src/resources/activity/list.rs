@@ -65,15 +65,23 @@ pub fn list(
 ) -> Result<(u64, Vec<u8>)> {
     let window = Window { order: Order::Descending, ..window };
     if filter.narrows() {
-        return list_filtered(tx, visibility, caller, filter, window);
+        let actor = filter.user.map(|user| user.resolve(tx, caller)).transpose()?;
+        return match actor {
+            Some(None) => Ok((0, Vec::new())),
+            found => list_checked(tx, visibility, filter, found.flatten(), window, MAX_SCANNED),
+        };
     }
     let (count, is_all) = visibility.count(tx)?;
-    let mut items = EntryItems::default();
     if !window.begins_within(count) {
         return Ok((count, Vec::new()));
     }
+    if !is_all {
+        let end = window.offset.saturating_add(window.limit);
+        let (_, items) = list_checked(tx, visibility, filter, None, window, end)?;
+        return Ok((count, items));
+    }
+    let mut items = EntryItems::default();
     match visibility.log {
-        _ if !is_all => walk_visible(tx, visibility, window, &mut items)?,
         LogScope::Organization(id) => {
             tx.scan::<Entry, _>(&id, window, |row| items.push(tx, &row))?;
         }
@@ -84,38 +92,16 @@ pub fn list(
     Ok((count, items.into_bytes()))
 }
 
-/// Appends the page when some entries are hidden: hidden entries do not count as positions.
-fn walk_visible(
+/// Lists by checking each candidate entry against the caller's rights and the filter. Searches the newest `most` entries
+/// that the caller may read: hidden entries do not count as positions.
+fn list_checked(
     tx: &impl Tx,
     visibility: &Visibility,
-    window: Window,
-    items: &mut EntryItems,
-) -> Result<()> {
-    let mut position = 0;
-    walk(tx, visibility.log, &Filter::default(), None, |row| {
-        if visibility.shows(&row.meta, &parse_fields(&row)?) {
-            if window.shows(position) {
-                items.push(tx, &row)?;
-            }
-            position += 1;
-        }
-        Ok(continue_if(position < window.offset.saturating_add(window.limit)))
-    })
-}
-
-/// Lists by checking each candidate entry against the filter.
-fn list_filtered(
-    tx: &impl Tx,
-    visibility: &Visibility,
-    caller: UserId,
     filter: &Filter,
+    actor: Option<UserId>,
     window: Window,
+    most: usize,
 ) -> Result<(u64, Vec<u8>)> {
-    let actor = filter.user.map(|user| user.resolve(tx, caller)).transpose()?;
-    let actor = match actor {
-        Some(None) => return Ok((0, Vec::new())),
-        found => found.flatten(),
-    };
     let (mut scanned, mut count, mut items) = (0, 0, EntryItems::default());
     walk(tx, visibility.log, filter, actor, |row| {
         let entity: EntityRef<'_> = parse_fields(&row)?;
@@ -128,7 +114,7 @@ fn list_filtered(
             }
             scanned += 1;
         }
-        Ok(continue_if(scanned < MAX_SCANNED))
+        Ok(continue_if(scanned < most))
     })?;
     Ok((count as u64, items.into_bytes()))
 }
