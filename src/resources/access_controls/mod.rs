@@ -97,7 +97,7 @@ pub fn update(
     sent: &Parsed<NewAccessControl>,
     now: Timestamp,
 ) -> Result<Option<Vec<u8>>> {
-    if level(tx, tenant)? < GrantLevel::Admin {
+    if grants::level_of(tx, &tenant.project, &tenant.member)? < GrantLevel::Admin {
         return Err(Error::denied("Must be admin to modify project permissions."));
     }
     let NewAccessControl { access_level, organization_member, role } = sent.get()?;
@@ -114,15 +114,9 @@ pub fn update(
     grant.map(|grant| rule(&grant, listed).to_json(RULE_SIZE)).transpose()
 }
 
-/// Returns the caller's level in the project: admin for admins of the organization; otherwise the highest level of the
-/// rules that apply.
-fn level(tx: &impl Tx, tenant: &InProject) -> Result<GrantLevel> {
-    grants::level_of(tx, &tenant.project, &tenant.member)
-}
-
 /// Renders the rules on a project, in the order of their creation, with the caller's own access.
 pub fn body(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
-    let level = level(tx, tenant)?;
+    let level = grants::level_of(tx, &tenant.project, &tenant.member)?;
     let body = ProjectAccessControls {
         access_controls: WrittenBy(&mut |out| write_rules(tx, tenant, out)),
         available_access_levels: &GrantLevel::ALL,

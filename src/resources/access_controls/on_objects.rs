@@ -107,8 +107,8 @@ pub fn runs_project(tx: &impl Tx, tenant: &InProject) -> Result<bool> {
     if member.level.is_admin() {
         return Ok(true);
     }
-    let grant = grants::given(tx, project, member)?;
-    Ok(grant.is_some_and(|grant| grant.level == GrantLevel::Admin))
+    let given = grants::given(tx, project, member)?;
+    Ok(given.is_some_and(|(level, _)| level == GrantLevel::Admin))
 }
 
 /// Checks that the caller may read the rules on an object. Returns whether the caller may edit them. `level` is the

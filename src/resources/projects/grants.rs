@@ -97,24 +97,19 @@ impl_record!(Grant {
     },
 });
 
-/// A grant that gives a member access to a project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EffectiveGrant {
-    /// The level, above `none`.
-    pub level: GrantLevel,
-    /// The member, or a role of the member.
-    pub subject: Subject,
-}
-
 /// Returns the level that the grant for a subject gives on a project, if there is one.
 pub fn level_for(tx: &impl Tx, project: &Meta, subject: Subject) -> Result<Option<GrantLevel>> {
     let grant = tx.meta::<Grant>(&(project.organization, project.id, subject))?;
     Ok(grant.map(|grant| grant.level))
 }
 
-/// Returns the highest of the grants on a project that name the member or a role of the member; `None` if there is none,
-/// or it gives no access.
-pub fn given(tx: &impl Tx, project: &Meta, member: &Membership) -> Result<Option<EffectiveGrant>> {
+/// Returns the highest level that grants on a project give to the member or a role of the member, and to which; `None` if
+/// there is no such grant, or it gives no access.
+pub fn given(
+    tx: &impl Tx,
+    project: &Meta,
+    member: &Membership,
+) -> Result<Option<(GrantLevel, Subject)>> {
     let Meta { organization, id, .. } = *project;
     let roles = if tx.count::<Grant>(&(organization, id))? > 0 {
         roles::of_user(tx, organization, member.user)?
@@ -123,8 +118,7 @@ pub fn given(tx: &impl Tx, project: &Meta, member: &Membership) -> Result<Option
     };
     let named = iter::once(Subject::User(member.user)).chain(roles.into_iter().map(Subject::Role));
     let highest = highest(named, |subject| level_for(tx, project, subject))?;
-    let highest = highest.filter(|(level, _)| *level > GrantLevel::None);
-    Ok(highest.map(|(level, subject)| EffectiveGrant { level, subject }))
+    Ok(highest.filter(|(level, _)| *level > GrantLevel::None))
 }
 
 /// Returns the level of everyone on a project, which is `member` without a grant for everyone.
@@ -139,8 +133,8 @@ pub enum DecidedBy {
     Admin,
     /// The level of everyone.
     Default,
-    /// A grant for the member or for a role of the member gives more than everyone has.
-    Grant(EffectiveGrant),
+    /// The grant for the member, or for this role of the member, gives more than everyone has.
+    Grant(Subject),
 }
 
 /// Returns the level of a member on a project: admin for admins of the organization; otherwise the highest level of
@@ -159,8 +153,8 @@ pub fn decide(
         return Ok((GrantLevel::Admin, DecidedBy::Admin));
     }
     let by_default = default_level(tx, project)?;
-    Ok(match given(tx, project, member)?.filter(|grant| grant.level > by_default) {
-        Some(grant) => (grant.level, DecidedBy::Grant(grant)),
+    Ok(match given(tx, project, member)?.filter(|(level, _)| *level > by_default) {
+        Some((level, subject)) => (level, DecidedBy::Grant(subject)),
         None => (by_default, DecidedBy::Default),
     })
 }

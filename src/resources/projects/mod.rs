@@ -311,5 +311,5 @@ fn effective_level(tx: &impl Tx, member: &Membership, project: &Meta) -> Result<
     if !project.access_control || member.level.is_admin() {
         return Ok(Some(member.level.number()));
     }
-    Ok(grants::given(tx, project, member)?.and_then(|grant| grant.level.number()))
+    Ok(grants::given(tx, project, member)?.and_then(|(level, _)| level.number()))
 }

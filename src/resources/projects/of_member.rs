@@ -98,7 +98,7 @@ fn body(
     let (rule, role) = match decided_by {
         DecidedBy::Admin => (ProjectLevelRule::OrganizationAdmin, None),
         DecidedBy::Default => (ProjectLevelRule::ProjectDefault, None),
-        DecidedBy::Grant(grant) => match grant.subject.role() {
+        DecidedBy::Grant(subject) => match subject.role() {
             Some(role) => (ProjectLevelRule::RoleRule, Some(role)),
             None => (ProjectLevelRule::MemberRule, None),
         },
