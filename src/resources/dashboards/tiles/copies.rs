@@ -41,7 +41,7 @@ pub(in crate::resources::dashboards) fn copy_all(
     let mut ids = Vec::new();
     tx.scan::<Tile, _>(&(project, source), Window::all(Order::Ascending), |row| {
         if !row.meta.deleted {
-            copied.add_tile(row.fields)?;
+            copied.add(row.fields.len() as u64)?;
             ids.push(row.meta.id);
         }
         Ok(())
@@ -49,7 +49,7 @@ pub(in crate::resources::dashboards) fn copy_all(
     for id in ids {
         let tile: Tile = tx.get(&(project, source, id))?;
         let mut content = tile.meta.content;
-        if deep && can_view(tx, tenant, content)? {
+        if deep && level_of(tx, tenant, content)?.can_view() {
             copied.add_content(tx, project, content)?;
             content = copy(tx, tenant, content, rng, now)?;
         } else {
@@ -81,34 +81,23 @@ pub(in crate::resources::dashboards) fn duplicate(
         let tile: Option<Tile> = tx.find(&(project, dashboard, TileId(*id)))?;
         let unknown = || does_not_exist(format!("duplicate_tiles__{index}__id"), id);
         let tile = tile.filter(|tile| !tile.meta.deleted).ok_or_else(unknown)?;
-        require_view(tx, tenant, tile.meta.content)?;
+        level_of(tx, tenant, tile.meta.content)?.require(AccessLevel::Viewer)?;
         copied.add_content(tx, project, tile.meta.content)?;
         let content = copy(tx, tenant, tile.meta.content, rng, now)?;
         let mut fields = tile.fields;
         fields.layouts.clear();
         sent.clone().apply_to(&mut fields);
         let copy = add(tx, tenant, dashboard, content, fields)?;
-        tx.view::<Tile, _>(&(project, dashboard, copy), |row| copied.add_tile(row.fields))?;
+        tx.view::<Tile, _>(&(project, dashboard, copy), |row| copied.add(row.fields.len() as u64))?;
     }
     require_bounded(tx, (project, dashboard), "tiles")
 }
 
-/// Returns whether the caller may view the content of a tile on a dashboard that the caller may view.
-fn can_view(tx: &impl Tx, tenant: &InProject, content: Content) -> Result<bool> {
-    let Content::Insight(insight) = content else { return Ok(true) };
+/// Returns the caller's level on the content of a tile on a dashboard that the caller may view.
+fn level_of(tx: &impl Tx, tenant: &InProject, content: Content) -> Result<AccessLevel> {
+    let Content::Insight(insight) = content else { return Ok(AccessLevel::Manager) };
     let meta = tx.meta::<Insight>(&(tenant.project.id, insight))?;
-    meta.map_or(Ok(false), |meta| Ok(level_on::<Insight>(tx, tenant, &meta)?.can_view()))
-}
-
-/// Requires that the caller may view the content of a tile on a dashboard that the caller may view.
-///
-/// # Errors
-/// 403 otherwise.
-fn require_view(tx: &impl Tx, tenant: &InProject, content: Content) -> Result<()> {
-    if can_view(tx, tenant, content)? {
-        return Ok(());
-    }
-    AccessLevel::None.require(AccessLevel::Viewer)
+    meta.map_or(Ok(AccessLevel::None), |meta| level_on::<Insight>(tx, tenant, &meta))
 }
 
 /// Prepares another tile of the same content: the version of an insight counts its tiles.
@@ -196,7 +185,7 @@ pub fn move_tile(
     if tile.meta.deleted {
         return Err(Error::not_found());
     }
-    require_view(tx, tenant, tile.meta.content)?;
+    level_of(tx, tenant, tile.meta.content)?.require(AccessLevel::Viewer)?;
     delete_existing(tx, (project, destination), &tile)?;
     tx.remove::<Tile>(&tile.key())?;
     tile.meta.dashboard = destination;

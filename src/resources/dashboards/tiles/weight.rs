@@ -129,14 +129,6 @@ impl CopyBudget {
         Self { bytes: 0, field }
     }
 
-    /// Adds the JSON of a tile.
-    ///
-    /// # Errors
-    /// 400 `max_length` for the request field if the sum exceeds the limit.
-    pub(super) fn add_tile(&mut self, fields: &[u8]) -> Result<()> {
-        self.add(fields.len() as u64)
-    }
-
     /// Adds the JSON of an insight or a text.
     ///
     /// # Errors
@@ -150,7 +142,11 @@ impl CopyBudget {
         self.add(of(tx, project, content)?)
     }
 
-    fn add(&mut self, bytes: u64) -> Result<()> {
+    /// Adds the bytes of a tile's JSON.
+    ///
+    /// # Errors
+    /// 400 `max_length` for the request field if the sum exceeds the limit.
+    pub(super) fn add(&mut self, bytes: u64) -> Result<()> {
         self.bytes += bytes;
         require(self.bytes, MAX_COPIED, self.field)
     }
