@@ -24,7 +24,7 @@ use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::access_controls::rules;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::deletions::Deletion;
-use crate::resources::dashboards::insights::body::{DashboardIds, InsightBody, TileOf, TileRefs};
+use crate::resources::dashboards::insights::body::{DashboardIds, InsightBody, ListedTile};
 use crate::resources::dashboards::insights::{Fields, Insight, body as full};
 use crate::resources::dashboards::tiles::{self, MAX_TILES_OF_INSIGHT, Tile};
 use crate::resources::shared::access_objects::Object;
@@ -188,7 +188,7 @@ output! {
         dashboards: DashboardIds<'a> as Vec<DashboardId>,
         /// The tiles that show the insight on these dashboards.
         #[schema(max_items = 1000)]
-        dashboard_tiles: TileRefs<'a> as Vec<TileOf>,
+        dashboard_tiles: &'a [ListedTile] as Vec<ListedTile>,
         /// The user who created the insight.
         created_by: EmbeddedUser as Option<users::Fields>,
         /// The access level that access rules give the caller.
@@ -290,9 +290,9 @@ fn write_one(
     if options.basic {
         return basic(tx, row, &basic_fields(row)?, view, &mut users)?.write_json(out);
     }
-    let tile = view.tiles.iter().find(|tile| Some(tile.dashboard) == options.from_dashboard);
+    let tile = view.tiles.iter().find(|tile| Some(tile.dashboard_id) == options.from_dashboard);
     let style = match tile {
-        Some(tile) => tx.find::<Tile>(&(row.meta.project, tile.dashboard, tile.id))?,
+        Some(tile) => tx.find::<Tile>(&(row.meta.project, tile.dashboard_id, tile.id))?,
         None => None,
     };
     let insight = full::body(tx, row, &view.tiles, view.rights, &mut users)?;
@@ -320,7 +320,7 @@ fn basic<'a>(
     Ok(BasicInsight {
         own: JsonText::new(own),
         dashboards: DashboardIds(&view.tiles),
-        dashboard_tiles: TileRefs(&view.tiles),
+        dashboard_tiles: &view.tiles,
         created_by: users.find(tx, row.meta.created_by)?,
         user_access_level: view.rights.user_access_level,
         deleted_at: None,

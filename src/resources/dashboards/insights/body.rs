@@ -1,9 +1,8 @@
 //! JSON of insights: the stored fields, followed by the fields that depend on tiles and on the caller.
 
-use std::borrow::Cow;
-
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::base::error::Result;
 use crate::base::json::{Array, Either, JsonText, WriteJson, output};
@@ -42,7 +41,7 @@ output! {
         dashboards: DashboardIds<'a> as Vec<DashboardId>,
         /// The tiles that show the insight on these dashboards.
         #[schema(max_items = 1000)]
-        dashboard_tiles: TileRefs<'a> as Vec<TileOf>,
+        dashboard_tiles: &'a [ListedTile] as Vec<ListedTile>,
         /// The user who created the insight.
         created_by: EmbeddedUser as Option<users::Fields>,
         /// The user who last changed the insight.
@@ -57,18 +56,6 @@ output! {
         deleted_at?: Timestamp,
         /// The user who deleted the insight. Only in lists of deleted insights.
         deleted_by?: EmbeddedUser as users::Fields,
-    }
-}
-
-output! {
-    /// A reference to a live tile that shows an insight.
-    pub struct TileOf as InsightTile {
-        /// Numeric ID.
-        id: TileId,
-        /// The dashboard of the tile.
-        dashboard_id: DashboardId,
-        /// Null if the tile was never deleted; false if it was restored.
-        deleted: Option<bool>,
     }
 }
 
@@ -100,25 +87,21 @@ pub struct InsightNames {
 
 /// Appends the JSON of an insight that the caller may not view.
 pub fn write_hidden(row: &Row<'_, Insight>, out: &mut Vec<u8>) -> Result<()> {
-    #[derive(Deserialize)]
-    struct Named<'r> {
-        #[serde(borrow)]
-        short_id: Cow<'r, str>,
-    }
-    let Named { short_id } = parse_fields(row)?;
+    let InsightNames { short_id, .. } = parse_fields(row)?;
     let user_access_level = AccessLevel::None;
     HiddenInsight { id: row.meta.id, short_id: &short_id, user_access_level }.write_json(out)
 }
 
-/// A live tile that shows an insight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A reference to a live tile that shows an insight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = InsightTile)]
 pub struct ListedTile {
     /// Numeric ID.
     pub id: TileId,
     /// The dashboard of the tile.
-    pub dashboard: DashboardId,
-    /// Whether the tile was deleted once.
-    pub restored: bool,
+    pub dashboard_id: DashboardId,
+    /// Null if the tile was never deleted; false if it was restored.
+    pub deleted: Option<bool>,
 }
 
 /// Returns the JSON of an insight that lists these tiles.
@@ -132,7 +115,7 @@ pub fn body<'a>(
     Ok(InsightBody {
         own: row.json(),
         dashboards: DashboardIds(tiles),
-        dashboard_tiles: TileRefs(tiles),
+        dashboard_tiles: tiles,
         created_by: users.find(tx, row.meta.created_by)?,
         last_modified_by: users.find(tx, row.meta.last_modified_by)?,
         effective_restriction_level: rights.effective_restriction_level,
@@ -148,21 +131,6 @@ pub struct DashboardIds<'a>(pub &'a [ListedTile]);
 
 impl WriteJson for DashboardIds<'_> {
     fn write_json(self, out: &mut Vec<u8>) -> Result<()> {
-        Array::write(out, |array| self.0.iter().try_for_each(|tile| array.push(tile.dashboard)))
-    }
-}
-
-/// References to the tiles.
-pub struct TileRefs<'a>(pub &'a [ListedTile]);
-
-impl WriteJson for TileRefs<'_> {
-    fn write_json(self, out: &mut Vec<u8>) -> Result<()> {
-        Array::write(out, |array| {
-            self.0.iter().try_for_each(|tile| {
-                let &ListedTile { id, dashboard, restored } = tile;
-                let deleted = restored.then_some(false);
-                array.push(TileOf { id, dashboard_id: dashboard, deleted })
-            })
-        })
+        Array::write(out, |array| self.0.iter().try_for_each(|tile| array.push(tile.dashboard_id)))
     }
 }

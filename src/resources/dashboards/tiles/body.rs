@@ -259,7 +259,7 @@ fn visible_tiles(
             shown.push(listed(tx, tile)?);
         }
     }
-    if shown.iter().all(|tile| tile.dashboard != read.dashboard) {
+    if shown.iter().all(|tile| tile.dashboard_id != read.dashboard) {
         // Tiles are sorted by dashboard, so this tile comes after all that were read.
         shown.push(read.listed());
     }

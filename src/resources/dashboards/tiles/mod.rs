@@ -85,9 +85,9 @@ impl Tile {
 
 impl Meta {
     /// Returns what the JSON of the insight on the tile shows of the tile.
-    pub(super) const fn listed(&self) -> ListedTile {
-        let Self { id, dashboard, restored, .. } = *self;
-        ListedTile { id, dashboard, restored }
+    pub(super) fn listed(&self) -> ListedTile {
+        let Self { id, dashboard: dashboard_id, restored, .. } = *self;
+        ListedTile { id, dashboard_id, deleted: restored.then_some(false) }
     }
 
     /// Orders the tiles of a dashboard: by position, then by ID.
