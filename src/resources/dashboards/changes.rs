@@ -19,23 +19,6 @@ use super::{
     put,
 };
 
-/// What a new dashboard is created from.
-enum Source {
-    Nothing,
-    Template(Template),
-    Copy(Meta),
-}
-
-impl Source {
-    fn of(tx: &impl Tx, tenant: &InProject, new: &NewDashboard) -> Result<Self> {
-        match api::source(new)? {
-            (Some(name), _) => Template::built_in(name).map(Self::Template),
-            (None, Some(id)) => get_source(tx, tenant, id).map(Self::Copy),
-            (None, None) => Ok(Self::Nothing),
-        }
-    }
-}
-
 /// Returns the approximate size of the response in bytes if the request copies a large dashboard.
 pub fn large_copy(
     tx: &impl Tx,
@@ -63,28 +46,29 @@ pub fn create(
 ) -> Result<DashboardId> {
     require_can_create::<Dashboard>(tx, tenant)?;
     let new = new.get()?;
-    let source = Source::of(tx, tenant, new)?;
+    let (template, source) = api::source(new)?;
+    let template = template.map(Template::built_in).transpose()?;
+    let source = source.map(|id| get_source(tx, tenant, id)).transpose()?;
     let mut dashboard = blank(tx, caller, tenant, now)?;
     let id = dashboard.meta.id;
     let mut details = DetailsFields::default();
-    if let Source::Copy(source) = &source {
+    if let Some(source) = &source {
         begin_copy(tx, source, new.filters.is_some(), &mut dashboard, &mut details)?;
     }
     new.clone().apply_to(&mut dashboard.fields, &mut details);
-    if let Source::Template(template) = &source {
+    if let Some(template) = &template {
         template.fill(&mut dashboard, &mut details)?;
         "template".clone_into(&mut dashboard.fields.creation_mode);
         details.use_template = new.use_template.clone().unwrap_or_default();
     }
     tx.log_about::<Dashboard>(&(tenant.project.id, id));
     put(tx, dashboard, details)?;
-    match source {
-        Source::Nothing => {}
-        Source::Template(template) => template.add_tiles(tx, tenant, id, rng, now)?,
-        Source::Copy(source) => {
-            let deep = new.duplicate_tiles == Some(true);
-            tiles::copy_all(tx, tenant, (source.id, id), deep, rng, now)?;
-        }
+    if let Some(template) = template {
+        template.add_tiles(tx, tenant, id, rng, now)?;
+    }
+    if let Some(source) = source {
+        let deep = new.duplicate_tiles == Some(true);
+        tiles::copy_all(tx, tenant, (source.id, id), deep, rng, now)?;
     }
     Ok(id)
 }
