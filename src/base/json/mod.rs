@@ -109,6 +109,11 @@ impl<'o> Object<'o> {
 pub struct JsonItems(Vec<u8>);
 
 impl JsonItems {
+    /// Creates a list without items that has room for this many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
     /// Adds an item.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::auth::InProject;
 use crate::base::error::{Error, Result};
-use crate::base::json::{JsonText, WriteJson, WrittenBy, output};
+use crate::base::json::{JsonItems, JsonText, WriteJson, WrittenBy, output};
 use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
 use crate::ids::{DashboardId, UserId};
@@ -238,7 +238,7 @@ const ITEM_SIZE: usize = 800;
 
 /// Writes the items of a list.
 pub(super) struct DashboardItems<'l> {
-    pub(super) out: Vec<u8>,
+    pub(super) items: JsonItems,
     access: &'l CallerAccess<'l>,
     /// The creator and rights behind `tail`. Most items of a list have the same, and reuse it.
     last: Option<(Option<UserId>, ObjectRights)>,
@@ -247,8 +247,8 @@ pub(super) struct DashboardItems<'l> {
 
 impl<'l> DashboardItems<'l> {
     pub(super) fn new(access: &'l CallerAccess<'l>, expected: usize) -> Self {
-        let out = Vec::with_capacity(expected.min(100) * ITEM_SIZE);
-        Self { out, access, last: None, tail: Vec::new() }
+        let items = JsonItems::with_capacity(expected.min(100) * ITEM_SIZE);
+        Self { items, access, last: None, tail: Vec::new() }
     }
 
     /// Appends a dashboard. For a deleted one, `removal` says when and by whom it was deleted.
@@ -264,17 +264,13 @@ impl<'l> DashboardItems<'l> {
             Tail::of(tx, made_of.0, made_of.1)?.write_json(&mut self.tail)?;
             self.last = Some(made_of);
         }
-        if !self.out.is_empty() {
-            self.out.push(b',');
-        }
         let deleted_by = removal.map(|removal| EmbeddedUser::find(tx, Some(removal.removed_by)));
-        let item = DashboardSummary {
+        self.items.push(DashboardSummary {
             own: row.json(),
             tail: JsonText::new(&self.tail),
             deleted_at: removal.map(|removal| removal.removed_at),
             deleted_by: deleted_by.transpose()?,
-        };
-        item.write_json(&mut self.out)
+        })
     }
 }
 

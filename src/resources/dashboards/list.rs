@@ -151,7 +151,7 @@ fn list_live(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<
     let keep = |meta: &Meta| !hidden.contains(&meta.id);
     let push = |row: Row<'_, Dashboard>| items.push(tx, &row, None);
     let count = walk_visible(tx, &BY_NAME, &project, window, hidden.len() as u64, keep, push)?;
-    Ok((count, items.out))
+    Ok((count, items.items.into_bytes()))
 }
 
 /// Lists deleted dashboards for a caller who may see all of them.
@@ -164,7 +164,7 @@ fn list_deleted(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Resu
             items.push(tx, row, Some(removal))
         })?;
     }
-    Ok((count, items.out))
+    Ok((count, items.items.into_bytes()))
 }
 
 /// Lists dashboards by checking each one against the caller's rights and the filter.
@@ -204,5 +204,5 @@ fn list_filtered(
             tx.walk(&BY_NAME, &(project, !pinned), all, |row| look_at(&row, None))?;
         }
     }
-    Ok((count as u64, items.out))
+    Ok((count as u64, items.items.into_bytes()))
 }

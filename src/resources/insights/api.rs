@@ -11,7 +11,7 @@ use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::auth::InProject;
 use crate::base::error::{Error, Result};
-use crate::base::json::{Either, JsonText, WriteJson, output};
+use crate::base::json::{Either, JsonItems, JsonText, WriteJson, output};
 use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
 use crate::ids::{DashboardId, InsightId};
@@ -333,15 +333,15 @@ const ITEM_SIZE: usize = 1500;
 
 /// Writes the items of a list.
 pub(super) struct InsightItems {
-    out: Vec<u8>,
+    pub(super) items: JsonItems,
     basic: bool,
     users: EmbeddedUsers,
 }
 
 impl InsightItems {
     pub(super) fn new(basic: bool, expected: usize) -> Self {
-        let out = Vec::with_capacity(expected.min(100) * ITEM_SIZE);
-        Self { out, basic, users: EmbeddedUsers::default() }
+        let items = JsonItems::with_capacity(expected.min(100) * ITEM_SIZE);
+        Self { items, basic, users: EmbeddedUsers::default() }
     }
 
     /// Appends an insight. For a deleted one, `removal` says when and by whom it was deleted.
@@ -352,24 +352,16 @@ impl InsightItems {
         view: &InsightView,
         removal: Option<&Deletion>,
     ) -> Result<()> {
-        let Self { out, basic: is_basic, users } = self;
-        if !out.is_empty() {
-            out.push(b',');
-        }
+        let Self { items, basic: is_basic, users } = self;
         let deleted_at = removal.map(|removal| removal.removed_at);
         let deleted_by = removal.map(|removal| users.find(tx, Some(removal.removed_by)));
         let deleted_by = deleted_by.transpose()?;
         if *is_basic {
             let own = basic_fields(row)?;
             let item = basic(tx, row, &own, view, users)?;
-            return BasicInsight { deleted_at, deleted_by, ..item }.write_json(out);
+            return items.push(BasicInsight { deleted_at, deleted_by, ..item });
         }
         let item = full::body(tx, row, &view.tiles, view.rights, users)?;
-        InsightBody { deleted_at, deleted_by, ..item }.write_json(out)
-    }
-
-    /// Returns the items of a JSON array.
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.out
+        items.push(InsightBody { deleted_at, deleted_by, ..item })
     }
 }

@@ -93,7 +93,7 @@ fn list_all(
         let keep = |meta: &Meta| !meta.deleted && !hidden.contains(&meta.id);
         tx.scan_where::<Insight, _>(&project, window, keep, show)?;
     }
-    Ok((count, items.into_bytes()))
+    Ok((count, items.items.into_bytes()))
 }
 
 /// Lists insights by checking each one against the caller's rights and the filter.
@@ -125,7 +125,7 @@ fn list_filtered(
             items.push(tx, &row, &access.view(tx, &row.meta)?, None)
         })?;
     }
-    Ok((count, items.into_bytes()))
+    Ok((count, items.items.into_bytes()))
 }
 
 /// Lists the deleted insights of a project that the caller may see and that match the filter, the last deleted first.
@@ -145,7 +145,7 @@ fn list_deleted(
                 items.push(tx, row, &access.view(tx, &row.meta)?, Some(removal))
             })?;
         }
-        return Ok((count, items.into_bytes()));
+        return Ok((count, items.items.into_bytes()));
     }
     let short_id = filter.short_id.as_ref();
     let named = short_id.map(|id| tx.lookup(&BY_SHORT_ID, &(project, id.clone()))).transpose()?;
@@ -163,7 +163,7 @@ fn list_deleted(
         }
         Ok(())
     })?;
-    Ok((count as u64, items.into_bytes()))
+    Ok((count as u64, items.items.into_bytes()))
 }
 
 /// Returns whether an insight matches the filter, except for the short ID, and the caller may see it.
