@@ -12,7 +12,7 @@ use crate::ids::{MembershipId, RoleId};
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, FieldType, Identifier, Nullable, Required, Schema, Text, UuidField,
-    choices, choices_schema, missing,
+    choices, missing,
 };
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::projects::Project;
@@ -30,6 +30,8 @@ choices! {
     pub struct OnProject: GrantLevel = GrantLevel::ALL;
     /// The levels of a rule on objects.
     pub struct OnObjects: AccessLevel = AccessLevel::ALL;
+    /// The kinds of objects that rules can be on.
+    pub struct Kinds: Kind = *Kind::ALL;
 }
 
 impl From<GrantLevel> for Value {
@@ -73,21 +75,6 @@ impl<C: Choices> Field for LevelField<C> {
     }
 }
 
-/// `role`: the id of a role, or null.
-pub struct RoleField;
-
-impl Field for RoleField {
-    type Output = Patch<RoleId>;
-
-    fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output> {
-        Ok(Nullable::<UuidField>::parse(name, value)?.map(RoleId))
-    }
-
-    fn property() -> Schema {
-        Nullable::<UuidField>::property()
-    }
-}
-
 /// `organization_member`: the id of a membership, or null. The error for anything else is PostHog's.
 pub struct MemberField;
 
@@ -107,16 +94,6 @@ impl Field for MemberField {
         Nullable::<UuidField>::property()
     }
 }
-
-/// The kinds of objects that rules can be on.
-pub struct Kinds;
-
-impl Choices for Kinds {
-    type Value = Kind;
-    const ALL: &'static [Kind] = Kind::ALL;
-}
-
-choices_schema!(Kinds);
 
 /// `resource` of a rule on all objects of a kind. The error for an unknown kind is PostHog's.
 pub struct KindField;
@@ -172,7 +149,7 @@ input! {
         /// ID of the membership, not of the user. The rule is for everyone if neither a member nor a role is named.
         organization_member: MemberField,
         /// ID of the role.
-        role: RoleField,
+        role: Nullable<UuidField>,
     }
 }
 
@@ -184,7 +161,7 @@ input! {
         /// ID of the membership, not of the user. The rule is for everyone if neither a member nor a role is named.
         organization_member: MemberField,
         /// ID of the role.
-        role: RoleField,
+        role: Nullable<UuidField>,
         /// The kind of the object in the path.
         resource: TargetField,
         /// The number of the object in the path.
@@ -202,7 +179,7 @@ input! {
         /// ID of the membership, not of the user. The rule is for everyone if neither a member nor a role is named.
         organization_member: MemberField,
         /// ID of the role.
-        role: RoleField,
+        role: Nullable<UuidField>,
     }
 }
 

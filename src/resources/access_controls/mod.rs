@@ -9,6 +9,8 @@ pub mod precedence;
 pub mod rules;
 pub mod shared;
 
+use uuid::Uuid;
+
 use crate::auth::InProject;
 use crate::base::error::{Error, Result};
 use crate::base::json::{Array, WriteJson, WrittenBy};
@@ -45,10 +47,10 @@ fn find_subject(
     tx: &impl Tx,
     organization: OrganizationId,
     member: &Patch<MembershipId>,
-    role: &Patch<RoleId>,
+    role: &Patch<Uuid>,
 ) -> Result<ListedSubject> {
     let unnamed = |subject| ListedSubject { subject, member: None };
-    match (member.clone().value(), role.clone().value()) {
+    match (member.clone().value(), role.clone().map(RoleId).value()) {
         (Some(_), Some(_)) => {
             Err(invalid("You can not scope an access control to both a member and a role."))
         }
