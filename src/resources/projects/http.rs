@@ -16,6 +16,7 @@ use crate::input::Parsed;
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::cascade_delete;
 use crate::resources::dashboards::Dashboard;
+use crate::resources::dashboards::member_access::NameVisibility;
 use crate::resources::members::{Level, Membership};
 use crate::resources::users::http::path::PathUser;
 use crate::store::{Order, Tx, Window, WriteTx};
@@ -23,11 +24,6 @@ use crate::store::{Order, Tx, Window, WriteTx};
 use super::api::{ProjectBody, ProjectSummary};
 use super::of_member::{MemberProjectBody, OfMember};
 use super::{NewProject, Project, ProjectFields};
-
-/// The scope of a key that may list members.
-const READ_MEMBERS: &str = "organization_member:read";
-/// The scope of a key that may list roles.
-const READ_ROLES: &str = "organization:read";
 
 const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/";
 const ONE_IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/{project_id}/";
@@ -125,9 +121,9 @@ async fn list_of_member(
         let (caller, key) = (&at.tenant.member, &at.caller.key);
         let user = named.resolve(tx, caller.user)?;
         let only = key.scoped_projects();
-        let may = |scope| only.is_none() && key.has_scope(scope);
-        let of =
-            OfMember { user, only, sees_members: may(READ_MEMBERS), sees_roles: may(READ_ROLES) };
+        let NameVisibility { other_members: sees_members, roles: sees_roles } =
+            NameVisibility::of(key);
+        let of = OfMember { user, only, sees_members, sees_roles };
         super::of_member::list(tx, caller, of, page.window(Order::Ascending))
     })
     .await

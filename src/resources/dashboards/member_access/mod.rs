@@ -54,8 +54,10 @@ impl Filter {
 /// What a response to the caller may name. It names other members and roles only to a key that may list them.
 #[derive(Debug, Clone, Copy)]
 pub struct NameVisibility {
-    other_members: bool,
-    roles: bool,
+    /// Whether the key may list members.
+    pub other_members: bool,
+    /// Whether the key may list roles.
+    pub roles: bool,
 }
 
 impl NameVisibility {
