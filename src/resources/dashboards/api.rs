@@ -21,8 +21,7 @@ use crate::store::{Row, Tx};
 
 use super::deletions::Deletion;
 use super::tiles::{DuplicateTile, MAX_TILES, Tiles, body as tiles};
-use super::visible::{CallerAccess, VisibleDashboards};
-use super::{Dashboard, Details, DetailsFields, Fields, Meta};
+use super::{CallerAccess, Dashboard, Details, DetailsFields, Fields, Meta, VisibleDashboards};
 
 /// `filters` and `variables`: an object that replaces the stored one.
 ///

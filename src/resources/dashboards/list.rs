@@ -17,8 +17,7 @@ use crate::store::{Order, Row, Tx, Window};
 
 use super::api::DashboardItems;
 use super::deletions::{self, Deletion};
-use super::visible::CallerAccess;
-use super::{BY_NAME, Dashboard, Meta};
+use super::{BY_NAME, CallerAccess, Dashboard, Meta};
 
 /// Filter of a list. A dashboard must match every criterion that is set.
 #[derive(Debug, Clone, Default)]

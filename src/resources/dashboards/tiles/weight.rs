@@ -6,9 +6,9 @@
 
 use crate::base::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId};
+use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::texts::Text;
-use crate::resources::dashboards::visible::VisibleDashboards;
 use crate::store::{Key, Sum, Tx, WriteTx};
 
 use super::{BY_INSIGHT, BY_TEXT, Content, Tile};
