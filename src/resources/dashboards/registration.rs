@@ -15,8 +15,7 @@ use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Reference, Row, Tx};
 
 use super::deletions::Deletion;
-use super::insights::Insight;
-use super::insights::body::InsightNames;
+use super::insights::{Insight, InsightNames};
 use super::texts::Text;
 use super::tiles::{Content, Tile};
 use super::{Dashboard, Details, DetailsFields};

@@ -24,8 +24,9 @@ use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::access_controls::rules;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::deletions::Deletion;
-use crate::resources::dashboards::insights::body::{DashboardIds, InsightBody, ListedTile};
-use crate::resources::dashboards::insights::{Fields, Insight, body as full};
+use crate::resources::dashboards::insights::{
+    self, DashboardIds, Fields, Insight, InsightBody, ListedTile,
+};
 use crate::resources::dashboards::tiles::{self, MAX_TILES_OF_INSIGHT, Tile};
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::reading::parse_fields;
@@ -295,7 +296,7 @@ fn write_one(
         Some(tile) => tx.find::<Tile>(&(row.meta.project, tile.dashboard_id, tile.id))?,
         None => None,
     };
-    let insight = full::body(tx, row, &view.tiles, view.rights, &mut users)?;
+    let insight = insights::body(tx, row, &view.tiles, view.rights, &mut users)?;
     match style.map(|tile| tile.fields) {
         Some(tiles::Fields { color, layouts, .. }) => {
             InsightOnDashboard { insight, color, layouts }.write_json(out)
@@ -361,7 +362,7 @@ impl InsightItems {
             let item = basic(tx, row, &own, view, users)?;
             return items.push(BasicInsight { deleted_at, deleted_by, ..item });
         }
-        let item = full::body(tx, row, &view.tiles, view.rights, users)?;
+        let item = insights::body(tx, row, &view.tiles, view.rights, users)?;
         items.push(InsightBody { deleted_at, deleted_by, ..item })
     }
 }

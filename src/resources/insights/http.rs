@@ -23,8 +23,7 @@ use crate::http::routes::Routes;
 use crate::ids::{DashboardId, UserId};
 use crate::input::{DateTime, FieldType, Flag, Identifier, Integer, Schema};
 use crate::resources::access_controls::shared::Shared;
-use crate::resources::dashboards::insights::body::InsightBody;
-use crate::resources::dashboards::insights::{Insight, InsightRef};
+use crate::resources::dashboards::insights::{Insight, InsightBody, InsightRef};
 use crate::store::Order;
 
 use super::api::{AnyInsight, ListedInsight};

@@ -22,8 +22,7 @@ use crate::resources::access_controls::levels::{
 use crate::resources::access_controls::rules;
 use crate::resources::access_controls::shared::{Shared, require_can_create};
 use crate::resources::dashboards::deletions::{self, Deletion};
-use crate::resources::dashboards::insights::body::ListedTile;
-use crate::resources::dashboards::insights::{self, Insight, InsightRef, Meta};
+use crate::resources::dashboards::insights::{self, Insight, InsightRef, ListedTile, Meta};
 use crate::resources::dashboards::{Dashboard, VisibleDashboards, tiles};
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::registration::RegisteredRecord;

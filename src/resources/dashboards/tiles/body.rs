@@ -11,8 +11,9 @@ use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
 use crate::resources::access_controls::levels::{AccessLevel, ObjectRights};
 use crate::resources::access_controls::shared::{CallerLevels, Shared};
-use crate::resources::dashboards::insights::body::{InsightNames, ListedTile, TileInsight};
-use crate::resources::dashboards::insights::{Insight, body as insights};
+use crate::resources::dashboards::insights::{
+    self, Insight, InsightNames, ListedTile, TileInsight,
+};
 use crate::resources::dashboards::texts::{self, Text, TextBody};
 use crate::resources::dashboards::{Dashboard, VisibleDashboards};
 use crate::resources::shared::reading::parse_fields;

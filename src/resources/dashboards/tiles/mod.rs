@@ -25,8 +25,7 @@ use crate::resources::shared::reading::collect;
 use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 
 use super::Dashboard;
-use super::insights::body::ListedTile;
-use super::insights::{self, Insight};
+use super::insights::{self, Insight, ListedTile};
 use super::texts::{self, Text};
 
 pub use body::{
