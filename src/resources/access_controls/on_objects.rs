@@ -215,40 +215,30 @@ type OfKind = (ProjectId, Kind);
 /// # Errors
 /// 400 if it has none yet, and its rules reached a limit.
 fn require_room(tx: &impl Tx, key: &RuleKey) -> Result<()> {
-    if tx.exists::<AccessRule>(key)? {
-        return Ok(());
-    }
     let (project, kind, object, _) = *key;
-    match object {
-        Some(number) => {
-            require_room_on_object(tx, (project, kind), number)?;
-            require_room_for_object(tx, (project, kind), number)
+    let (of, word) = ((project, kind), kind.as_str());
+    let reached = match object {
+        _ if tx.exists::<AccessRule>(key)? => return Ok(()),
+        None if !has_room_on_kinds(tx, project)? => {
+            format!("{MAX_ON_KINDS} access controls on all objects of a kind in one project")
         }
-        None => require_room_on_kinds(tx, project),
-    }
+        Some(_) if count(tx, of, object, MAX_ON_OBJECT)? == MAX_ON_OBJECT => {
+            format!("{MAX_ON_OBJECT} access controls on one {word}")
+        }
+        Some(number) if !has_room_for_object(tx, of, number)? => {
+            format!("{MAX_OBJECTS} {word}s with access control overrides")
+        }
+        None | Some(_) => return Ok(()),
+    };
+    Err(Error::limit_reached(format!("Reached the limit of {reached}.")))
 }
 
-fn require_room_on_object(tx: &impl Tx, of: OfKind, number: u64) -> Result<()> {
-    if count(tx, of, Some(number), MAX_ON_OBJECT)? < MAX_ON_OBJECT {
-        return Ok(());
-    }
-    let kind = of.1.as_str();
-    Err(Error::limit_reached(format!(
-        "Reached the limit of {MAX_ON_OBJECT} access controls on one {kind}."
-    )))
-}
-
-fn require_room_on_kinds(tx: &impl Tx, project: ProjectId) -> Result<()> {
+fn has_room_on_kinds(tx: &impl Tx, project: ProjectId) -> Result<bool> {
     let mut left = MAX_ON_KINDS;
     for kind in Kind::ALL {
         left -= count(tx, (project, *kind), None, left)?;
     }
-    if left > 0 {
-        return Ok(());
-    }
-    Err(Error::limit_reached(format!(
-        "Reached the limit of {MAX_ON_KINDS} access controls on all objects of a kind in one project."
-    )))
+    Ok(left > 0)
 }
 
 /// Counts the rules on one object, or on all objects of a kind, up to `limit`.
@@ -262,22 +252,19 @@ fn count(tx: &impl Tx, of: OfKind, object: Option<u64>, limit: usize) -> Result<
     Ok(count)
 }
 
-/// Checks that an object may have rules of its own: it has some, or fewer than [`MAX_OBJECTS`] of its kind have.
-fn require_room_for_object(tx: &impl Tx, of: OfKind, number: u64) -> Result<()> {
+/// Returns whether an object may have rules of its own: it has some, or fewer than [`MAX_OBJECTS`] of its kind have.
+fn has_room_for_object(tx: &impl Tx, of: OfKind, number: u64) -> Result<bool> {
     if tx.count::<AccessRule>(&of)? < MAX_OBJECTS || next_object(tx, of, number)? == Some(number) {
-        return Ok(());
+        return Ok(true);
     }
     let mut from = 0;
     for _ in 0..MAX_OBJECTS {
         match next_object(tx, of, from)? {
             Some(found) => from = found + 1,
-            None => return Ok(()),
+            None => return Ok(true),
         }
     }
-    let kind = of.1.as_str();
-    Err(Error::limit_reached(format!(
-        "Reached the limit of {MAX_OBJECTS} {kind}s with access control overrides."
-    )))
+    Ok(false)
 }
 
 /// Returns the first object of the kind that has rules of its own and at least the number `from`.
