@@ -13,7 +13,7 @@ use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
-use crate::resources::dashboards::tiles::{Content, Meta, Tile};
+use crate::resources::dashboards::tiles::{self, Content, Meta, Tile};
 use crate::resources::dashboards::{self, Dashboard, Details, DetailsFields};
 use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
@@ -97,13 +97,6 @@ pub struct SharedTile {
     pub text: Option<SharedText>,
 }
 
-/// The stored fields of a tile that are public.
-#[derive(Deserialize)]
-struct TileFields {
-    layouts: Map<String, Value>,
-    color: Option<String>,
-}
-
 /// The public fields of an insight.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[schema(as = SharedInsight)]
@@ -185,11 +178,8 @@ pub fn for_each_tile(
             continue;
         }
         let key = (tile.project, tile.dashboard, tile.id);
-        let Some(TileFields { layouts, color }) =
-            tx.view::<Tile, _>(&key, |row| parse_fields(&row))?
-        else {
-            continue;
-        };
+        let Some(Tile { fields, .. }) = tx.find(&key)? else { continue };
+        let tiles::Fields { layouts, color, .. } = fields;
         show(SharedTile { id: tile.id, layouts, color, order, insight, text })?;
         order += 1;
     }

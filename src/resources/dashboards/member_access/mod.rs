@@ -318,7 +318,12 @@ impl Target {
                 (dashboard.rights_given(member, collaborator, ruled), collaborator.is_some())
             }
             Self::Insight(_, dashboards) => {
-                let restriction = restriction(tx, &tenant, dashboards)?;
+                let mut restriction = RestrictionOfInsight::default();
+                // The rules are read once: there may be a thousand dashboards.
+                if !dashboards.is_empty() {
+                    let access = CallerAccess::of(tx, &tenant)?;
+                    dashboards.iter().for_each(|one| restriction.add(&access.rights(one)));
+                }
                 let rights = levels::on_insight(member, created_by, ruled, restriction);
                 (rights, rights.is_restricted() && rights.can_edit())
             }
@@ -327,23 +332,6 @@ impl Target {
         let is_visible = projects::is_visible(tx, member, project)?;
         Ok(MemberAccess { tenant, object, is_creator, is_visible, rule, rights, is_exempt })
     }
-}
-
-/// Returns how these dashboards restrict an insight that they show, for the member. Reads the rules once, because there may
-/// be a thousand dashboards.
-fn restriction(
-    tx: &impl Tx,
-    tenant: &InProject,
-    dashboards: &[Meta],
-) -> Result<RestrictionOfInsight> {
-    let mut restriction = RestrictionOfInsight::default();
-    if !dashboards.is_empty() {
-        let access = CallerAccess::of(tx, tenant)?;
-        for dashboard in dashboards {
-            restriction.add(&access.rights(dashboard));
-        }
-    }
-    Ok(restriction)
 }
 
 impl MemberAccess {
