@@ -277,27 +277,17 @@ fn merge_replaced(objects: Vec<LogTarget>) -> Vec<LogTarget> {
 }
 
 fn describe(target: LogTarget) -> Fields {
-    let LogTarget {
-        scope,
-        entity,
-        name,
-        short_id,
-        change,
-        before,
-        after,
-        hidden,
-        log_all_fields,
-        ..
-    } = target;
-    let activity = if change == "updated" { activity(scope, &before, &after) } else { change };
-    let changes = if log_all_fields || change == "updated" {
-        changes(scope, &hidden, before, &after)
+    let LogTarget { scope, change, name, short_id, before, after, .. } = target;
+    let is_update = change == "updated";
+    let activity = if is_update { activity(scope, &before, &after) } else { change };
+    let changes = if is_update || target.log_all_fields {
+        changes(scope, &target.hidden, before, &after)
     } else {
         Vec::new()
     };
     Fields {
         scope: scope.to_owned(),
-        item_id: entity.item_id,
+        item_id: target.entity.item_id,
         activity: activity.to_owned(),
         detail: Detail { name, changes, short_id },
     }

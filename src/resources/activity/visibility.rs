@@ -75,7 +75,7 @@ impl Visibility {
     /// access controls hide from them.
     pub fn of_organization(tx: &impl Tx, member: &Membership) -> Result<Self> {
         let log = LogScope::Organization(member.organization);
-        if can_read_all(member) {
+        if member.level.is_admin() {
             return Ok(Self { log, projects: None });
         }
         let mut within = HashMap::new();
@@ -92,7 +92,7 @@ impl Visibility {
     pub fn of_project(tx: &impl Tx, tenant: &InProject) -> Result<Self> {
         let project = tenant.project.id;
         let log = LogScope::Project(tenant.project.organization, project);
-        if can_read_all(&tenant.member) {
+        if tenant.member.level.is_admin() {
             return Ok(Self { log, projects: None });
         }
         let hidden = hidden_objects(tx, tenant)?;
@@ -137,7 +137,7 @@ pub(super) fn shows_to(
     entry: &Meta,
     entity: &EntityRef<'_>,
 ) -> Result<bool> {
-    if can_read_all(member) {
+    if member.level.is_admin() {
         return Ok(true);
     }
     let Some(id) = entry.project else { return Ok(!entity.is_for_admins()) };
@@ -157,11 +157,6 @@ fn can_view<R: Shared>(tx: &impl Tx, tenant: &InProject, object: Object) -> Resu
     let key = R::key_of(tenant.project.id, object.number());
     let Some(meta) = tx.meta::<R>(&key)? else { return Ok(true) };
     Ok(level_on::<R>(tx, tenant, &meta)?.can_view())
-}
-
-/// Returns whether a member may read the whole log of the organization, so that no entry needs a check.
-fn can_read_all(member: &Membership) -> bool {
-    member.level.is_admin()
 }
 
 /// Returns the objects of a project, including deleted ones, that access controls hide from a member.
