@@ -214,10 +214,7 @@ impl Meta {
 /// Writes both records of a dashboard. A change of either record increments the version of the dashboard.
 fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsFields) -> Result<()> {
     let key = dashboard.key();
-    let versions = |tx: &WriteTx<'_>| -> Result<(u64, u64)> {
-        Ok((tx.version::<Dashboard>(&key)?, tx.version::<Details>(&key)?))
-    };
-    let (before, details_before) = versions(tx)?;
+    let before = (tx.version::<Dashboard>(&key)?, tx.version::<Details>(&key)?);
     let was_detailed = dashboard.meta.detailed;
     dashboard.meta.detailed = details != DetailsFields::default();
     tx.put(&dashboard)?;
@@ -226,8 +223,7 @@ fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsFields) -
     } else if was_detailed {
         tx.remove::<Details>(&key)?;
     }
-    let (after, details_after) = versions(tx)?;
-    if after == before && details_after != details_before {
+    if tx.version::<Dashboard>(&key)? == before.0 && tx.version::<Details>(&key)? != before.1 {
         tx.bump_version::<Dashboard>(&key)?;
     }
     Ok(())

@@ -6,7 +6,6 @@ use utoipa::ToSchema;
 use crate::auth::InProject;
 use crate::base::error::Result;
 use crate::base::json::{JsonText, output};
-use crate::base::patch::{Apply, Patch};
 use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, ProjectId, TextId, UserId};
 use crate::resources::projects::Project;
@@ -93,24 +92,7 @@ pub fn create(
     Ok(id)
 }
 
-/// Returns whether a request changes a text.
-///
-/// # Errors
-/// 404 if the text does not exist.
-pub(super) fn changes(
-    tx: &impl Tx,
-    tenant: &InProject,
-    id: TextId,
-    body: &Patch<String>,
-) -> Result<bool> {
-    let text: Text = tx.get(&(tenant.project.id, id))?;
-    let mut after = text.fields.body.clone();
-    body.clone().apply(&mut after);
-    Ok(after != text.fields.body)
-}
-
-/// Updates a text. Every tile that shows the text shows the change. Returns the size of the text's JSON before and
-/// after, in bytes.
+/// Updates a text. Every tile that shows the text shows the change.
 ///
 /// # Errors
 /// 404 if the text does not exist.
@@ -118,22 +100,14 @@ pub(super) fn edit(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
     id: TextId,
-    body: Patch<String>,
+    body: Option<String>,
     now: Timestamp,
-) -> Result<(u64, u64)> {
-    let key = (tenant.project.id, id);
-    let before = size(tx, &key)?;
-    let mut text: Text = tx.get(&key)?;
-    body.apply(&mut text.fields.body);
+) -> Result<()> {
+    let mut text: Text = tx.get(&(tenant.project.id, id))?;
+    text.fields.body = body;
     text.fields.last_modified_at = now;
     text.meta.last_modified_by = Some(tenant.member.user);
-    tx.put(&text)?;
-    Ok((before, size(tx, &key)?))
-}
-
-/// Returns the size of the text's JSON in bytes; 0 if the text does not exist.
-fn size(tx: &impl Tx, key: &(ProjectId, TextId)) -> Result<u64> {
-    Ok(tx.view::<Text, _>(key, |row| Ok(row.fields.len() as u64))?.unwrap_or(0))
+    tx.put(&text)
 }
 
 /// Copies a text. The caller is the creator of the copy.

@@ -4,18 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::auth::InProject;
 use crate::base::error::{Error, Result};
-use crate::base::patch::Patch;
+use crate::base::patch::{Apply, Patch};
 use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
 use crate::input::{does_not_exist, missing};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::CallerLevels;
+use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::{self, Insight};
-use crate::resources::dashboards::{Dashboard, texts};
+use crate::resources::dashboards::texts::{self, Text};
 use crate::store::{Tx, WriteTx};
 
 use super::input::{TextPatch, TilePatch};
-use super::weight::{bounding, resize_text};
+use super::weight::{bounding, resizing_text};
 use super::{BY_INSIGHT, BY_TEXT, Content, Fields, Tile, add_text, keys_of};
 
 /// What changes of tiles affected.
@@ -192,7 +193,11 @@ fn upsert_text(
         let id = add_text(tx, tenant, dashboard, body.value(), Fields::default(), now)?;
         return apply_patch(tx, context.tile(tx, id.0)?, patch, changes);
     };
-    if !texts::changes(tx, context.tenant, text, &body)? {
+    let project = context.tenant.project.id;
+    let before = tx.get::<Text>(&(project, text))?.fields.body;
+    let mut after = before.clone();
+    body.apply(&mut after);
+    if after == before {
         return apply_patch(tx, tile, patch, changes);
     }
     changes.dashboards.insert(context.dashboard);
@@ -202,8 +207,7 @@ fn upsert_text(
         tile.meta.content = Content::Text(text);
         others.clear();
     }
-    let sizes = texts::edit(tx, context.tenant, text, body, now)?;
-    resize_text(tx, (context.tenant.project.id, text), sizes)?;
+    resizing_text(tx, (project, text), |tx| texts::edit(tx, context.tenant, text, after, now))?;
     changes.dashboards.extend(others);
     apply_patch(tx, tile, patch, changes)
 }

@@ -74,13 +74,19 @@ pub(super) fn bounding<T>(
     require(after, MAX_WEIGHT.max(before), "tiles").map(|()| changed)
 }
 
-/// Adjusts the weight of every dashboard that shows a text, after the size of the text's JSON changed.
-pub(super) fn resize_text(
+/// Runs `change`, which may change the JSON of a text, and adjusts the weight of every dashboard that shows the text.
+///
+/// # Errors
+/// The errors of `change`.
+pub(super) fn resizing_text(
     tx: &mut WriteTx<'_>,
-    text: (ProjectId, TextId),
-    (before, after): (u64, u64),
+    (project, text): (ProjectId, TextId),
+    change: impl FnOnce(&mut WriteTx<'_>) -> Result<()>,
 ) -> Result<()> {
-    for tile in tx.keys(&BY_TEXT, &text, usize::MAX)? {
+    let before = of(tx, project, Content::Text(text))?;
+    change(tx)?;
+    let after = of(tx, project, Content::Text(text))?;
+    for tile in tx.keys(&BY_TEXT, &(project, text), usize::MAX)? {
         tx.adjust(&WEIGHT, &(tile.0, tile.1), before, after)?;
     }
     Ok(())
