@@ -129,23 +129,19 @@ impl ParsedPatch {
     }
 }
 
-fn require_one(template: Option<&str>, dashboard: Option<u64>) -> Result<()> {
+/// Refuses a request with both a template and a source dashboard.
+pub(super) fn require_one_source(template: Option<&str>, dashboard: Option<u64>) -> Result<()> {
     if template.is_some_and(|name| !name.is_empty()) && dashboard.is_some_and(|id| id != 0) {
         return Err(invalid("`use_dashboard` and `use_template` cannot be used together"));
     }
     Ok(())
 }
 
-/// Refuses a request with both a template and a source dashboard.
-pub(super) fn require_one_source(patch: &DashboardPatch) -> Result<()> {
-    require_one(patch.use_template.as_deref(), patch.use_dashboard.clone().value())
-}
-
 /// Returns the template or the dashboard to create from. An empty name and 0 count as not sent.
 pub(super) fn source(new: &NewDashboard) -> Result<(Option<&str>, Option<DashboardId>)> {
     let template = new.use_template.as_deref().filter(|name| !name.is_empty());
     let dashboard = new.use_dashboard.clone().value().filter(|id| *id != 0);
-    require_one(template, dashboard)?;
+    require_one_source(template, dashboard)?;
     Ok((template, dashboard.map(DashboardId)))
 }
 

@@ -145,7 +145,7 @@ fn require_allowed<'p>(
     let rights = dashboard.meta.rights(tx, tenant)?;
     rights.require_edit()?;
     let patch = patch.fields.get()?;
-    api::require_one_source(patch)?;
+    api::require_one_source(patch.use_template.as_deref(), patch.use_dashboard.clone().value())?;
     if patch.restriction_level.is_some_and(|sent| sent != dashboard.fields.restriction_level) {
         rights.require_restrict()?;
     }

@@ -109,13 +109,10 @@ impl<R: Record> Registration<R> {
             admins_only: R::ADMINS_ONLY,
             object_of: R::object_of,
             target_of: LogTarget::of::<R>,
-            names_of: |tx, mut key| match R::Key::read(&mut key) {
-                Some(key) => {
-                    let names =
-                        tx.view::<R, _>(&key, |row| Ok((R::name(&row)?, R::short_id(&row)?)));
-                    Ok(names?.unwrap_or_default())
-                }
-                None => Ok((None, None)),
+            names_of: |tx, mut key| {
+                let Some(key) = R::Key::read(&mut key) else { return Ok((None, None)) };
+                let names = tx.view::<R, _>(&key, |row| Ok((R::name(&row)?, R::short_id(&row)?)));
+                Ok(names?.unwrap_or_default())
             },
         });
         self

@@ -32,7 +32,8 @@ pub(super) fn reasons(tx: &impl Tx, access: &MemberAccess) -> Result<Vec<Reason>
         let whom: &[Subjects] = if tier.for_everyone { &everyone } else { &named };
         chain.tier(tx, tier, whom)?;
     }
-    chain.no_rule();
+    let text = "Without an access rule, everyone is an editor.";
+    chain.push(ReasonRule::NoRule, Some(AccessLevel::Editor), text);
     chain.restriction();
     Ok(chain.reasons)
 }
@@ -74,7 +75,7 @@ impl Chain<'_> {
     fn organization(&mut self) {
         let is_admin = self.decided == ReasonRule::OrganizationAdmin;
         let level = is_admin.then_some(AccessLevel::Manager);
-        let kind = self.kind();
+        let kind = self.access.object.kind().as_str();
         let text = if is_admin {
             format!("The member is an admin or owner of the organization. They manage all {kind}s.")
         } else {
@@ -113,7 +114,7 @@ impl Chain<'_> {
 
     fn creator(&mut self) {
         let is_creator = self.access.is_creator;
-        let kind = self.kind();
+        let kind = self.access.object.kind().as_str();
         let text = if is_creator {
             format!("The member created the {kind}. Creators manage their {kind}s.")
         } else {
@@ -146,11 +147,6 @@ impl Chain<'_> {
         Ok(())
     }
 
-    fn no_rule(&mut self) {
-        let text = "Without an access rule, everyone is an editor.";
-        self.push(ReasonRule::NoRule, Some(AccessLevel::Editor), text);
-    }
-
     /// Adds the restriction, and what exempts from it.
     fn restriction(&mut self) {
         let MemberAccess { object, is_visible, rights, is_exempt, .. } = *self.access;
@@ -161,11 +157,6 @@ impl Chain<'_> {
         self.reached &= rights.is_restricted();
         let level = is_exempt.then_some(rights.user_access_level);
         self.push(exemption(object), level, exempt);
-    }
-
-    /// Returns the word for the object.
-    fn kind(&self) -> &'static str {
-        self.access.object.kind().as_str()
     }
 
     fn push_rule(
