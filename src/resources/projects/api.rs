@@ -18,9 +18,9 @@ use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Reference, Row, Tx};
 
-use super::field_types::{ErrorsToIgnore, LinkedFlag, NetworkPayloadCapture, SessionReplay};
 use super::grants::{self, Grant};
-use super::{Fields, Project, REDACTION, Settings, settings};
+use super::settings::{self, ErrorsToIgnore, LinkedFlag, NetworkPayloadCapture, SessionReplay};
+use super::{Fields, Project, REDACTION, Settings};
 
 choices! {
     /// The values of `week_start_day`.

@@ -4,7 +4,6 @@
 //! fields.
 
 pub mod api;
-mod field_types;
 pub mod grants;
 pub mod http;
 mod of_member;
