@@ -298,10 +298,10 @@ impl RouteSpec {
         self.set_response::<T>(Cardinality::One)
     }
 
-    /// Declares that the response has no version and so no `ETag`.
-    pub fn unversioned(&mut self) -> &mut Self {
+    /// Sets the body of a success with status 200 that has no version and so no `ETag`.
+    pub fn returns_unversioned<T: ToSchema>(&mut self) -> &mut Self {
         self.unversioned = true;
-        self
+        self.returns::<T>(200)
     }
 
     /// Declares that a POST changes nothing, and sets its status to 200.

@@ -53,15 +53,13 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(OF_PROJECT, "projects_access_controls_retrieve", read, retrieve)
         .summary("Retrieve the access rules on a project.")
-        .returns::<ProjectAccessControls>(200)
-        .unversioned();
+        .returns_unversioned::<ProjectAccessControls>();
     routes
         .put(OF_PROJECT, "projects_access_controls_update", write, update)
         .summary("Set an access rule on a project: for a member, a role, or everyone. A null level deletes the rule: 204.")
         .body::<NewAccessControl>()
         .example(ON_PROJECT)
-        .returns::<ProjectAccessControl>(200)
-        .unversioned()
+        .returns_unversioned::<ProjectAccessControl>()
         .may_return(204);
     routes
         .get(OF_KINDS, "projects_resource_access_controls_retrieve", read, retrieve_all)
@@ -70,31 +68,27 @@ pub fn routes(routes: &mut Routes) {
             "resource",
             "The kind that `user_access_level` is about. The default is `dashboard`.",
         )
-        .returns::<ObjectAccessControls>(200)
-        .unversioned()
+        .returns_unversioned::<ObjectAccessControls>()
         .may_return(400);
     routes
         .put(OF_KINDS, "projects_resource_access_controls_update", write, update_all)
         .summary("Set an access rule on all objects of a kind. A null level deletes the rule: 204.")
         .body::<NewResourceAccessControl>()
         .example(r#"{"resource": "dashboard", "access_level": "viewer"}"#)
-        .returns::<ObjectAccessControl>(200)
-        .unversioned()
+        .returns_unversioned::<ObjectAccessControl>()
         .may_return(204);
     routes
         .get(OF_DASHBOARD, "dashboards_access_controls_retrieve", read, retrieve_one::<Dashboard>)
         .summary("Retrieve the access rules on a dashboard.")
         .id::<DashboardId>()
-        .returns::<ObjectAccessControls>(200)
-        .unversioned();
+        .returns_unversioned::<ObjectAccessControls>();
     routes
         .put(OF_DASHBOARD, "dashboards_access_controls_update", write, update_one::<Dashboard>)
         .summary("Set an access rule on a dashboard. A null level deletes the rule: 204.")
         .id::<DashboardId>()
         .body::<NewObjectAccessControl>()
         .example(r#"{"access_level": "none"}"#)
-        .returns::<ObjectAccessControl>(200)
-        .unversioned()
+        .returns_unversioned::<ObjectAccessControl>()
         .may_return(204);
     let operation = "dashboards_resource_access_controls_retrieve";
     routes
@@ -106,16 +100,14 @@ pub fn routes(routes: &mut Routes) {
         .get(OF_INSIGHT, "insights_access_controls_retrieve", read, retrieve_one::<Insight>)
         .summary("Retrieve the access rules on an insight.")
         .id::<InsightRef>()
-        .returns::<ObjectAccessControls>(200)
-        .unversioned();
+        .returns_unversioned::<ObjectAccessControls>();
     routes
         .put(OF_INSIGHT, "insights_access_controls_update", write, update_one::<Insight>)
         .summary("Set an access rule on an insight. A null level deletes the rule: 204.")
         .id::<InsightRef>()
         .body::<NewObjectAccessControl>()
         .example(r#"{"access_level": "none"}"#)
-        .returns::<ObjectAccessControl>(200)
-        .unversioned()
+        .returns_unversioned::<ObjectAccessControl>()
         .may_return(204);
     let operation = "insights_resource_access_controls_retrieve";
     routes

@@ -66,14 +66,12 @@ pub fn routes(routes: &mut Routes) {
         .get(LOOKUP, "domains_lookup_retrieve", read.level(Level::Admin), lookup)
         .summary("Look up the challenge of a domain in the DNS. This changes nothing.")
         .id::<DomainId>()
-        .returns::<DomainLookup>(200)
-        .unversioned();
+        .returns_unversioned::<DomainLookup>();
     routes
         .get(CERTIFICATE, "domains_certificate_retrieve", read, certificate)
         .summary("Retrieve what the SAML certificate of a domain says: holder, issuer, and when it expires.")
         .id::<DomainId>()
-        .returns::<CertificateBody>(200)
-        .unversioned();
+        .returns_unversioned::<CertificateBody>();
 }
 
 async fn list(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {

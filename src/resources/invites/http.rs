@@ -49,14 +49,12 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(MAILS, "invites_mail_list", read, mails)
         .summary("List the states of the mails of an organization's invites, in the order of the invites.")
-        .returns_page::<ListedInviteMail>()
-        .unversioned();
+        .returns_page::<ListedInviteMail>();
     routes
         .get(MAIL, "invites_mail_retrieve", read, mail)
         .summary("Retrieve the state of an invite's mail.")
         .id::<InviteId>()
-        .returns::<InviteMailBody>(200)
-        .unversioned();
+        .returns_unversioned::<InviteMailBody>();
 }
 
 async fn list(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {

@@ -51,8 +51,7 @@ pub fn routes(routes: &mut Routes) {
         .get(RIGHTS, "members_rights_retrieve", read, rights)
         .summary("Retrieve what you may change about a member of an organization.")
         .in_path::<PathUser>()
-        .returns::<MemberRightsBody>(200)
-        .unversioned();
+        .returns_unversioned::<MemberRightsBody>();
     routes
         .patch(ONE, "members_partial_update", write, update)
         .summary("Update the level of a member.")

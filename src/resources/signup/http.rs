@@ -46,8 +46,7 @@ pub fn routes(routes: &mut Routes) {
             "token",
             "The token from the link of the invite. Optional, but must be valid.",
         )
-        .returns::<InviteOffer>(200)
-        .unversioned()
+        .returns_unversioned::<InviteOffer>()
         .may_return(400);
     routes
         .post(ONE, "signup_create", write, accept)
