@@ -279,26 +279,21 @@ impl<R: Record> RegisteredRecord for Registration<R> {
         parent: PendingDeletion,
         limit: usize,
     ) -> Result<usize> {
-        fn run<P>(
-            delete: Option<Delete<P>>,
-            tx: &mut WriteTx<'_>,
-            parent: P,
-            limit: usize,
-        ) -> Result<usize> {
-            delete.map_or(Ok(0), |delete| delete(tx, parent, limit))
-        }
-        match parent {
-            PendingDeletion::Organization(id) => run(self.with_organization, tx, id, limit),
+        let deleted = match parent {
+            PendingDeletion::Organization(id) => {
+                self.with_organization.map(|delete| delete(tx, id, limit))
+            }
             PendingDeletion::Project(organization, id) => {
-                run(self.with_project, tx, (organization, id), limit)
+                self.with_project.map(|delete| delete(tx, (organization, id), limit))
             }
             PendingDeletion::Member(organization, user) => {
-                run(self.with_member, tx, (organization, user), limit)
+                self.with_member.map(|delete| delete(tx, (organization, user), limit))
             }
             PendingDeletion::Role(organization, role) => {
-                run(self.with_role, tx, (organization, role), limit)
+                self.with_role.map(|delete| delete(tx, (organization, role), limit))
             }
-        }
+        };
+        deleted.unwrap_or(Ok(0))
     }
 
     fn delete_with_account(&self, tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {

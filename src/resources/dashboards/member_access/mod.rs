@@ -92,8 +92,10 @@ pub fn list(
             tx.walk(&BY_JOINING, &organization, all, |row| page.add(tx, &row.meta))?;
         }
         None if visibility.other_members => {
-            let push = |row: Row<'_, Membership>| page.push(tx, &row.meta);
-            let count = walk_page(tx, &BY_JOINING, &organization, window, push)?;
+            // The walk skips what precedes the page.
+            page.window.offset = 0;
+            let add = |row: Row<'_, Membership>| page.add(tx, &row.meta);
+            let count = walk_page(tx, &BY_JOINING, &organization, window, add)?;
             return Ok((count, page.items.into_bytes()));
         }
         named => {
@@ -134,11 +136,6 @@ impl AccessPage<'_> {
             self.count += 1;
         }
         Ok(())
-    }
-
-    fn push(&mut self, tx: &impl Tx, member: &Membership) -> Result<()> {
-        let access = self.target.access(tx, self.project, member)?;
-        self.render(tx, &access)
     }
 
     fn render(&mut self, tx: &impl Tx, access: &MemberAccess) -> Result<()> {
