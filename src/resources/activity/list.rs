@@ -89,7 +89,7 @@ pub fn list(
             tx.walk(&BY_PROJECT, &id, window, |row| items.push(tx, &row))?;
         }
     }
-    Ok((count, items.into_bytes()))
+    Ok((count, items.text.into_bytes()))
 }
 
 /// Lists by checking each candidate entry against the caller's rights and the filter. Searches the newest `most` entries
@@ -116,7 +116,7 @@ fn list_checked(
         }
         Ok(continue_if(scanned < most))
     })?;
-    Ok((count as u64, items.into_bytes()))
+    Ok((count as u64, items.text.into_bytes()))
 }
 
 /// Visits the candidates, newest first, with the index that selects the fewest entries.
@@ -158,11 +158,6 @@ struct EntryItems {
 }
 
 impl EntryItems {
-    /// Returns the text of the items, without the brackets of the array.
-    fn into_bytes(self) -> Vec<u8> {
-        self.text.into_bytes()
-    }
-
     fn push(&mut self, tx: &impl Tx, row: &Row<'_, Entry>) -> Result<()> {
         let entry = EntryBody {
             id: row.meta.id,
@@ -191,7 +186,7 @@ pub fn recorded(tx: &WriteTx<'_>, context: Option<&AuthContext>) -> Result<Vec<u
             if can_read(tx, context, &row)? { items.push(tx, &row) } else { Ok(()) }
         })?;
     }
-    Ok([b"[", &*items.into_bytes(), b"]"].concat())
+    Ok([b"[", &*items.text.into_bytes(), b"]"].concat())
 }
 
 /// Returns whether the caller could read the entry, by the rules of the two lists. A caller who leaves an organization

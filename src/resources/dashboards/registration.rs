@@ -72,10 +72,8 @@ impl Loggable for Details {
     }
 
     fn blank() -> Result<Option<Map<String, Value>>> {
-        match serde_json::to_value(DetailsFields::default()).map_err(Error::internal)? {
-            Value::Object(fields) => Ok(Some(fields)),
-            _ => Ok(Some(Map::new())),
-        }
+        let fields = serde_json::to_value(DetailsFields::default()).map_err(Error::internal)?;
+        Ok(fields.as_object().cloned())
     }
 }
 

@@ -89,7 +89,7 @@ pub fn update(
         let remove = tiles::live_tiles(tx, key)?;
         changes = DashboardChanges { remove, ..DashboardChanges::default() };
     }
-    if after == before && changes.is_empty() {
+    if after == before && changes.add.is_empty() && changes.remove.is_empty() {
         return Ok(id);
     }
     after.fields.is_sample = false;
@@ -99,7 +99,10 @@ pub fn update(
     tx.log_about::<Insight>(&key);
     tiles::resizing_insight(tx, key, &mut dashboards, |tx| put(tx, &after))?;
     changes.apply(tx, tenant, id)?;
-    changes.bump_kept(tx, tenant.project.id)?;
+    // The other dashboards show the changed insight.
+    for dashboard in changes.keep {
+        tx.bump_version::<Dashboard>(&(tenant.project.id, dashboard))?;
+    }
     if after.fields.deleted {
         deletions::record(tx, Insight::shared(&after.meta), tenant.member.user, now)?;
     } else if before.fields.deleted {
@@ -213,11 +216,6 @@ impl DashboardChanges {
         Ok(changes)
     }
 
-    /// Returns whether no dashboard is added or removed.
-    fn is_empty(&self) -> bool {
-        self.add.is_empty() && self.remove.is_empty()
-    }
-
     /// Adds and deletes the tiles.
     ///
     /// # Errors
@@ -230,11 +228,6 @@ impl DashboardChanges {
             tiles::place(tx, tenant, *dashboard, insight)?;
         }
         Ok(())
-    }
-
-    /// Increments the versions of the dashboards that still show the insight, because the insight changed.
-    fn bump_kept(&self, tx: &mut WriteTx<'_>, project: ProjectId) -> Result<()> {
-        self.keep.iter().try_for_each(|id| tx.bump_version::<Dashboard>(&(project, *id)))
     }
 }
 

@@ -143,14 +143,11 @@ impl NewProject {
 
 /// Refuses `primary_dashboard` on create, because a new project has no dashboards.
 pub(super) fn require_creatable(fields: &ProjectFields) -> Result<()> {
-    match fields.primary_dashboard {
-        Patch::Value(_) => Err(Error::field(
-            "primary_dashboard",
-            "invalid_input",
-            "Primary dashboard cannot be set on project creation.",
-        )),
-        Patch::Absent | Patch::Null => Ok(()),
+    if matches!(fields.primary_dashboard, Patch::Value(_)) {
+        let detail = "Primary dashboard cannot be set on project creation.";
+        return Err(Error::field("primary_dashboard", "invalid_input", detail));
     }
+    Ok(())
 }
 
 /// Applies the request's fields to the project and its settings.

@@ -206,11 +206,8 @@ pub fn update(
     if let Some(dashboard) = fields.primary_dashboard.clone().value()
         && !is_live_dashboard(tx, id, dashboard)?
     {
-        return Err(Error::field(
-            "primary_dashboard",
-            "invalid_input",
-            "Dashboard does not belong to this team.",
-        ));
+        let detail = "Dashboard does not belong to this team.";
+        return Err(Error::field("primary_dashboard", "invalid_input", detail));
     }
     let (mut project, mut settings) = before.clone();
     api::apply(fields.clone(), &mut project.fields, &mut settings.fields)?;

@@ -37,7 +37,8 @@ pub(in crate::resources::dashboards) fn copy_all(
     now: Timestamp,
 ) -> Result<()> {
     let project = tenant.project.id;
-    let mut copied = CopyBudget::new(if deep { "duplicate_tiles" } else { "use_dashboard" });
+    let field = if deep { "duplicate_tiles" } else { "use_dashboard" };
+    let mut copied = CopyBudget { bytes: 0, field };
     let mut ids = Vec::new();
     tx.scan::<Tile, _>(&(project, source), Window::all(Order::Ascending), |row| {
         if !row.meta.deleted {
@@ -75,7 +76,7 @@ pub(in crate::resources::dashboards) fn duplicate(
     now: Timestamp,
 ) -> Result<()> {
     let project = tenant.project.id;
-    let mut copied = CopyBudget::new("duplicate_tiles");
+    let mut copied = CopyBudget { bytes: 0, field: "duplicate_tiles" };
     for (index, sent) in sent.iter().enumerate() {
         let id = &sent.id;
         let tile: Option<Tile> = tx.find(&(project, dashboard, TileId(*id)))?;

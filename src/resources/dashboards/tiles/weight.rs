@@ -124,17 +124,12 @@ pub fn resizing_insight<T>(
 
 /// Counts the bytes that a request copies, up to the limit.
 pub(super) struct CopyBudget {
-    bytes: u64,
+    pub(super) bytes: u64,
     /// The request field that asks for the copies.
-    field: &'static str,
+    pub(super) field: &'static str,
 }
 
 impl CopyBudget {
-    /// Starts at 0 bytes.
-    pub(super) const fn new(field: &'static str) -> Self {
-        Self { bytes: 0, field }
-    }
-
     /// Adds the JSON of an insight or a text.
     ///
     /// # Errors
