@@ -2,13 +2,6 @@
 
 use std::marker::PhantomData;
 
-use serde_json::{Map, Value};
-
-use crate::base::error::{Error, Result};
-use crate::base::json::{WrittenBy, output};
-use crate::base::patch::Patch;
-use crate::base::time::Timestamp;
-use crate::ids::{MembershipId, RoleId};
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, FieldType, Identifier, Nullable, Required, Schema, Text, UuidField,
@@ -17,11 +10,8 @@ use crate::input::{
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::{Grant, GrantLevel};
-use crate::resources::shared::access_objects::{Kind, Object};
-use crate::resources::shared::loggable::{LogEntity, Loggable};
-use crate::resources::shared::registration::{RegisteredRecord, record};
+use crate::resources::shared::prelude::*;
 use crate::resources::users;
-use crate::store::{Reference, Row, Tx};
 
 use super::rules::{self, AccessRule};
 

@@ -1,14 +1,9 @@
 //! Restriction and privilege levels of dashboards, and access levels of objects. No other module compares them. See
 //! `docs/spec/dashboards.md` and `docs/spec/access-controls.md`.
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
-use crate::base::error::{Error, Result};
-use crate::ids::UserId;
 use crate::input::choices;
 use crate::resources::members::Membership;
-use crate::resources::shared::access_objects::Kind;
+use crate::resources::shared::prelude::*;
 
 /// As a restriction: all members of the project can edit. As a privilege: can view.
 pub const EVERYONE_EDITS: i64 = 21;

@@ -12,17 +12,11 @@ pub mod shared;
 use uuid::Uuid;
 
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::base::json::{Array, WriteJson, WrittenBy};
-use crate::base::patch::Patch;
-use crate::base::time::Timestamp;
-use crate::ids::{MembershipId, OrganizationId, RoleId};
 use crate::input::{Parsed, does_not_exist, invalid};
 use crate::resources::projects::grants::{self, Grant, GrantLevel};
 use crate::resources::shared::access_subject::Subject;
-use crate::resources::shared::reading::collect;
+use crate::resources::shared::prelude::*;
 use crate::resources::{members, projects, roles};
-use crate::store::{Tx, WriteTx};
 
 use api::{
     KindField, Kinds, LevelField, OnObjects, ProjectAccessControl, ProjectAccessControls, Rule,

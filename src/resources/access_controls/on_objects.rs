@@ -4,17 +4,11 @@
 use std::ops::ControlFlow;
 
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::base::json::{Array, WriteJson, WrittenBy};
-use crate::base::time::Timestamp;
-use crate::ids::ProjectId;
 use crate::input::Parsed;
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::projects::grants::{self, GrantLevel};
-use crate::resources::shared::access_objects::{Kind, Object};
 use crate::resources::shared::access_subject::Subject;
-use crate::resources::shared::reading::collect;
-use crate::store::{Order, Tx, Window, WriteTx};
+use crate::resources::shared::prelude::*;
 
 use super::api::{ObjectAccessControl, ObjectAccessControls, Rule};
 use super::rules::{self, AccessRule, RuleKey};

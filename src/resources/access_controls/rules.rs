@@ -2,19 +2,13 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::auth::InProject;
-use crate::base::error::Result;
-use crate::base::time::Timestamp;
-use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::resources::roles;
-use crate::resources::shared::access_objects::{Kind, Object};
 use crate::resources::shared::access_subject::Subject;
-use crate::store::{Index, Key, Order, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
+use crate::resources::shared::prelude::*;
 
 use super::precedence::{self, DecidingRule, Tier};
 

@@ -6,12 +6,9 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::access_controls::rules::{self, CallerRules};
-use crate::resources::shared::access_objects::{Kind, Object};
-use crate::store::{Order, Record, Tx, Window};
+use crate::resources::shared::prelude::*;
 
 /// A type of objects that have access rules and public pages: dashboards and insights. A key is the project and the
 /// number of the object.

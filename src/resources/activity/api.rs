@@ -3,18 +3,14 @@
 use std::marker::PhantomData;
 use std::sync::LazyLock;
 
+use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
-use utoipa::{PartialSchema, ToSchema};
 
-use crate::base::json::{JsonText, output};
-use crate::base::time::Timestamp;
-use crate::ids::{ActivityId, ProjectId};
 use crate::input::Schema;
-use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::list::logged_records;
 use crate::resources::shared::loggable::FieldAction;
-use crate::resources::shared::registration::{RegisteredRecord, record};
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, EmbeddedUser};
 
 use super::{Entry, Fields};

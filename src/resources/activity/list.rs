@@ -3,14 +3,10 @@
 use std::ops::ControlFlow;
 
 use crate::auth::authorize::AuthContext;
-use crate::base::error::Result;
-use crate::base::json::JsonItems;
-use crate::base::time::Timestamp;
-use crate::ids::{ActivityId, OrganizationId, UserId};
 use crate::resources::members::Membership;
-use crate::resources::shared::reading::{continue_if, parse_fields};
+use crate::resources::shared::prelude::*;
+use crate::resources::shared::reading::continue_if;
 use crate::resources::users::{EmbeddedUsers, UserFilter};
-use crate::store::{Key, Order, Record, Row, Tx, Window, WriteTx};
 
 use super::api::EntryBody;
 use super::visibility::{EntityRef, LogScope, Visibility, shows_to};

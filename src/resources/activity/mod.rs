@@ -13,21 +13,14 @@ mod visibility;
 
 use std::ops::ControlFlow;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::base::error::Result;
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::{ActivityId, OrganizationId, ProjectId, UserId};
-use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::list::log_rules_of;
-use crate::resources::shared::loggable::{LogEntity, LogTarget, LoggedAs};
+use crate::resources::shared::loggable::{LogTarget, LoggedAs};
+use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::continue_if;
 use crate::resources::users;
-use crate::store::{Change, Index, Key, Order, Record, Table, Tx, WriteTx, impl_record};
+use crate::store::Change;
 
 pub use api::RECORDS;
 use api::Scope;

@@ -6,11 +6,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use serde::Deserialize;
-
 use crate::auth::InProject;
-use crate::base::error::Result;
-use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::access_controls::shared::{CallerLevels, level_on};
 use crate::resources::collaborators::Collaborator;
@@ -19,10 +15,8 @@ use crate::resources::dashboards::insights::Insight;
 use crate::resources::members::Membership;
 use crate::resources::projects::grants::Grant;
 use crate::resources::projects::{self, Project};
-use crate::resources::shared::access_objects::Object;
-use crate::resources::shared::loggable::Loggable;
+use crate::resources::shared::prelude::*;
 use crate::resources::shared::registration::VisitUser;
-use crate::store::Tx;
 
 use super::api::Scope;
 use super::{Entry, Fields, Meta, about_object, in_organization, in_project, open_in};

@@ -1,23 +1,16 @@
 //! What the API reads and shows of dashboards. A response has the stored fields, followed by the fields that depend on
 //! the caller.
 
-use serde_json::{Map, Value};
-
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::base::json::{JsonItems, JsonText, WriteJson, WrittenBy, output};
-use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
-use crate::ids::{DashboardId, UserId};
 use crate::input;
 use crate::input::{
     Choice, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, JsonObject, ListOf, Nested,
     Nullable, Parsed, Schema, Tags, Text, choices, invalid,
 };
 use crate::resources::access_controls::levels::{AccessLevel, ObjectRights, Restriction};
-use crate::resources::shared::reading::parse_fields;
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, EmbeddedUser};
-use crate::store::{Row, Tx};
 
 use super::deletions::Deletion;
 use super::tiles::{DuplicateTile, MAX_TILES, Tiles, body as tiles};

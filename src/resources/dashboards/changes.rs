@@ -1,15 +1,10 @@
 //! Creating, updating, deleting and restoring a dashboard. See `docs/spec/dashboards.md`.
 
 use crate::auth::{Caller, InProject};
-use crate::base::error::{Error, Result};
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::DashboardId;
 use crate::input::Parsed;
 use crate::resources::access_controls::shared::{Shared, require_can_create};
 use crate::resources::projects::Settings;
-use crate::resources::shared::access_objects::Object;
-use crate::store::{Tx, WriteTx};
+use crate::resources::shared::prelude::*;
 
 use super::deletions::{self, Deletion};
 use super::templates::Template;

@@ -1,13 +1,7 @@
 //! Deleted dashboards and insights. A deleted object has a [`Deletion`] until it is restored.
 
-use serde::{Deserialize, Serialize};
-
-use crate::base::error::{Error, Result};
-use crate::base::time::Timestamp;
-use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
-use crate::resources::shared::access_objects::{Kind, Object};
-use crate::store::{Index, Key, Order, Row, Table, Tx, Window, WriteTx, impl_record};
+use crate::resources::shared::prelude::*;
 
 /// Records who deleted a dashboard or an insight, and when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,27 +6,19 @@
 use std::convert::Infallible;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::{PartialSchema, ToSchema};
 
 use crate::auth::InProject;
-use crate::base::error::Result;
-use crate::base::json::{Array, Either, JsonText, WriteJson, output};
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TileId, UserId};
+use crate::base::json::Either;
 use crate::input::Schema;
 use crate::resources::access_controls::levels::{AccessLevel, ObjectRights, Restriction};
 use crate::resources::access_controls::shared::{Shared, SharedMeta, require_can_create};
 use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::projects::Project;
-use crate::resources::shared::access_objects::{Kind, Object};
-use crate::resources::shared::reading::parse_fields;
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
-use crate::store::{Index, Key, Reference, Row, Table, Tx, WriteTx, impl_record};
 
 /// A stored query, shown on one or more tiles.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,18 +2,13 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde_json::Value;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::ids::UserId;
 use crate::input::{FieldType, Identifier, Schema, UuidField, choices};
-use crate::resources::shared::access_objects::Kind;
-use crate::resources::shared::reading::{parse_fields, walk_visible};
+use crate::resources::shared::prelude::*;
+use crate::resources::shared::reading::walk_visible;
 use crate::resources::users::UserFilter;
-use crate::store::{Order, Row, Tx, Window};
 
 use super::api::DashboardItems;
 use super::deletions::{self, Deletion};

@@ -17,22 +17,14 @@ pub mod tiles;
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use utoipa::ToSchema;
-
 use crate::auth::{Caller, InProject};
-use crate::base::error::{Error, Result};
-use crate::base::time::Timestamp;
-use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::levels::{self, AccessLevel, ObjectRights, Restriction};
 use crate::resources::access_controls::rules;
 use crate::resources::access_controls::shared::{CallerLevels, Shared, SharedMeta};
 use crate::resources::collaborators;
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
-use crate::resources::shared::access_objects::{Kind, Object};
-use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
+use crate::resources::shared::prelude::*;
 
 pub use api::{DashboardPatch, NewDashboard, ParsedPatch, ResponseOptions, body, require_shown};
 pub use changes::{create, large_copy, update};

@@ -2,17 +2,11 @@
 //! includes their changes. So it does for insights that change with a dashboard; other changes of insights have entries of
 //! their own.
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use crate::base::error::{Error, Result};
 use crate::resources::projects;
-use crate::resources::shared::access_objects::Object;
-use crate::resources::shared::loggable::{
-    FieldAction, LogEntity, Loggable, SHARING_ACTIONS, public_fields,
-};
-use crate::resources::shared::reading::parse_fields;
-use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::store::{Reference, Row, Tx};
+use crate::resources::shared::loggable::{FieldAction, SHARING_ACTIONS, public_fields};
+use crate::resources::shared::prelude::*;
 
 use super::deletions::Deletion;
 use super::insights::{Insight, InsightNames};

@@ -1,16 +1,9 @@
 //! Texts: the Markdown on text tiles. Tiles of several dashboards can show the same text.
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
 use crate::auth::InProject;
-use crate::base::error::Result;
-use crate::base::json::{JsonText, output};
-use crate::base::time::Timestamp;
-use crate::ids::{OrganizationId, ProjectId, TextId, UserId};
 use crate::resources::projects::Project;
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
-use crate::store::{Reference, Row, Table, Tx, WriteTx, impl_record};
 
 /// A Markdown text on one or more tiles.
 #[derive(Debug, Clone, PartialEq)]

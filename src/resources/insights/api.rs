@@ -4,17 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::base::json::{Either, JsonItems, JsonText, WriteJson, output};
-use crate::base::time::Timestamp;
+use crate::base::json::Either;
 use crate::exchange::etag::Versioned;
-use crate::ids::{DashboardId, InsightId};
 use crate::input;
 use crate::input::{
     FieldType, Flag, FreeObject, Identifier, Integer, JsonObject, Nullable, ParsedWithKept, Schema,
@@ -28,10 +23,8 @@ use crate::resources::dashboards::insights::{
     self, DashboardIds, Fields, Insight, InsightBody, ListedTile,
 };
 use crate::resources::dashboards::tiles::{self, MAX_TILES_OF_INSIGHT, Tile};
-use crate::resources::shared::access_objects::Object;
-use crate::resources::shared::reading::parse_fields;
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
-use crate::store::{Row, Tx};
 
 use super::InsightView;
 

@@ -3,17 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use serde_json::{Map, Value};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::base::error::Result;
-use crate::base::time::Timestamp;
-use crate::ids::{DashboardId, UserId};
 use crate::input::{FieldType, Schema, invalid_choice};
 use crate::resources::dashboards::insights::{Insight, Meta};
-use crate::resources::shared::reading::parse_fields;
-use crate::store::Row;
+use crate::resources::shared::prelude::*;
 
 /// Filter of a list. An insight must match every criterion that is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,16 +3,12 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::auth::InProject;
-use crate::base::error::Result;
-use crate::ids::{DashboardId, InsightId, ProjectId};
 use crate::resources::access_controls::shared::CallerLevels;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::dashboards::insights::{BY_SHORT_ID, Insight, Meta};
 use crate::resources::dashboards::tiles::{self, Content, MAX_LISTED, Tile};
-use crate::resources::shared::access_objects::Kind;
-use crate::resources::shared::reading::collect;
-use crate::store::{Order, Row, Tx, Window};
+use crate::resources::shared::prelude::*;
 
 use super::InsightView;
 use super::api::InsightItems;

@@ -12,10 +12,6 @@ mod order;
 use std::collections::BTreeSet;
 
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
 use crate::resources::access_controls::levels::{
     self, AccessLevel, ObjectRights, RestrictionOfInsight,
 };
@@ -24,9 +20,7 @@ use crate::resources::access_controls::shared::{Shared, require_can_create};
 use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::dashboards::insights::{self, Insight, InsightRef, ListedTile, Meta};
 use crate::resources::dashboards::{Dashboard, VisibleDashboards, tiles};
-use crate::resources::shared::access_objects::Object;
-use crate::resources::shared::registration::RegisteredRecord;
-use crate::store::{Record, Tx, WriteTx};
+use crate::resources::shared::prelude::*;
 
 use api::no_dashboard;
 pub use api::{InsightFields, ParsedBody, ResponseOptions, body};

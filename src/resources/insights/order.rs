@@ -2,15 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::base::error::Result;
-use crate::base::time::Timestamp;
-use crate::ids::InsightId;
 use crate::input::{FieldType, Schema, invalid_choice};
 use crate::resources::dashboards::insights::Insight;
-use crate::store::{Order, Row, Window};
+use crate::resources::shared::prelude::*;
 
 use super::filter::SearchFields;
 

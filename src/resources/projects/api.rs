@@ -2,21 +2,15 @@
 
 use std::mem;
 
-use serde_json::{Map, Value};
-
-use crate::base::error::{Error, Result};
-use crate::base::json::{JsonText, output};
-use crate::base::patch::{Apply, Patch};
+use crate::base::patch::Apply;
 use crate::input;
 use crate::input::{
     Choice, Decimal, FieldType, Flag, FreeForm, Identifier, Integer, JsonObject, ListOf, Name,
     Nullable, Parsed, Text, TimeZoneName, UrlList, choices,
 };
 use crate::resources::members::Level;
-use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
-use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::store::{Reference, Row, Tx};
+use crate::resources::shared::prelude::*;
 
 use super::grants::{self, Grant};
 use super::settings::{self, ErrorsToIgnore, LinkedFlag, NetworkPayloadCapture, SessionReplay};

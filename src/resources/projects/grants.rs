@@ -6,16 +6,10 @@
 use std::collections::HashSet;
 use std::iter;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
-use crate::base::error::Result;
-use crate::base::time::Timestamp;
-use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::resources::members::Membership;
 use crate::resources::roles;
 use crate::resources::shared::access_subject::{Subject, highest};
-use crate::store::{Index, Key, Order, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
+use crate::resources::shared::prelude::*;
 
 use super::{Meta, Project, Settings};
 

@@ -10,21 +10,12 @@ mod of_member;
 mod settings;
 mod visibility;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use utoipa::ToSchema;
-
-use crate::base::error::{Error, Result};
-use crate::base::json::{JsonText, WriteJson};
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
-use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::input::Parsed;
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
+use crate::resources::shared::prelude::*;
 use crate::resources::users;
-use crate::store::{Index, Key, Redaction, Reference, Table, Tx, WriteTx, impl_record};
 
 use api::ProjectBody;
 pub use api::{NewProject, ProjectFields, RECORDS};

@@ -1,14 +1,8 @@
 //! What one member may do in the projects that the caller sees, and why.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
-use crate::base::error::{Error, Result};
-use crate::base::json::{JsonItems, output};
-use crate::ids::{ProjectId, RoleId, UserId};
 use crate::resources::members::{self, Membership};
 use crate::resources::roles;
-use crate::store::{Tx, Window};
+use crate::resources::shared::prelude::*;
 
 use super::grants::{self, DecidedBy, GrantLevel};
 use super::{Fields, Meta};

@@ -1,21 +1,15 @@
 //! Project settings, their defaults, and the fields with a validation of their own, whose error texts are PostHog's. See
 //! `docs/spec/projects.md`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
+use serde_json::json;
 use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type,
 };
 
-use crate::base::error::Result;
-use crate::base::patch::Patch;
-use crate::base::time::Timestamp;
-use crate::ids::{OrganizationId, ProjectId};
 use crate::input::{Field, FieldType, FreeForm, JsonObject, Schema, invalid};
 use crate::resources::members;
+use crate::resources::shared::prelude::*;
 use crate::resources::users::User;
-use crate::store::{Order, Redaction, Reference, Tx, Window, impl_record};
 
 use super::Project;
 

@@ -3,13 +3,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::base::error::Result;
-use crate::base::json::JsonText;
-use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
+use crate::resources::shared::prelude::*;
 use crate::resources::users;
-use crate::store::{Order, Tx, Window};
 
 use super::{Fields, Meta, PRIVATE_PROJECTS, Project, grants};
 

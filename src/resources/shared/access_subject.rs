@@ -2,13 +2,9 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-use crate::base::error::Result;
-use crate::ids::{OrganizationId, RoleId, UserId};
 use crate::resources::members::Membership;
 use crate::resources::roles::Role;
-use crate::store::{Key, Reference};
+use crate::resources::shared::prelude::*;
 
 /// To whom an access rule applies. In keys, the rule for everyone sorts first and members sort last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

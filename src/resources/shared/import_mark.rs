@@ -6,16 +6,11 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::base::error::{Error, Result};
-use crate::base::time::Timestamp;
-use crate::ids::{OrganizationId, UserId};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::pending_deletion::PendingDeletion;
-use crate::resources::shared::reading::collect;
-use crate::store::{Order, Record, Tx, Window, WriteTx, impl_record};
+use crate::resources::shared::prelude::*;
 
 /// How long an import may pause. After that it counts as abandoned.
 pub const MAX_PAUSE: Duration = Duration::from_mins(1);

@@ -7,5 +7,6 @@ pub mod import_mark;
 pub mod list;
 pub mod loggable;
 pub mod pending_deletion;
+pub mod prelude;
 pub mod reading;
 pub mod registration;

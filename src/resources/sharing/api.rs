@@ -3,24 +3,12 @@
 //!
 //! Tiles are read one at a time, because a parsed free-form field takes up to a hundred times the memory of its JSON.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use utoipa::ToSchema;
-
-use crate::base::error::{Error, Result};
-use crate::base::json::{Array, WriteJson, WrittenBy, output};
-use crate::base::time::Timestamp;
-use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
 use crate::resources::dashboards::tiles::{self, Content, Meta, Tile};
 use crate::resources::dashboards::{self, Dashboard, Details, DetailsFields};
 use crate::resources::projects;
-use crate::resources::shared::access_objects::Object;
-use crate::resources::shared::loggable::{LogEntity, Loggable};
-use crate::resources::shared::reading::{collect, parse_fields};
-use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::store::{Reference, Row, Tx};
+use crate::resources::shared::prelude::*;
 
 use super::{Fields, REDACTION, Sharing};
 

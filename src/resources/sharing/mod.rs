@@ -8,14 +8,8 @@ mod tokens;
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::base::json::WriteJson;
-use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
-use crate::ids::ProjectId;
 use crate::input;
 use crate::input::{Flag, Parsed};
 use crate::resources::access_controls::levels::AccessLevel;
@@ -24,10 +18,8 @@ use crate::resources::access_controls::shared::level_on;
 use crate::resources::dashboards::{self, tiles};
 use crate::resources::organizations::Organization;
 use crate::resources::projects;
-use crate::resources::shared::access_objects::Object;
-use crate::resources::shared::loggable::Loggable;
-use crate::resources::shared::reading::collect;
-use crate::store::{Index, Owner, Redaction, Table, Tx, WriteTx, impl_record};
+use crate::resources::shared::prelude::*;
+use crate::store::Owner;
 
 pub use api::RECORDS;
 use api::SharingBody;

@@ -10,13 +10,11 @@ use arc_swap::ArcSwap;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
-use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use crate::base::error::{Error, Result};
 use crate::base::secret::{Purpose, SigningSecret};
-use crate::resources::shared::access_objects::Object;
-use crate::store::{Key, key};
+use crate::resources::shared::prelude::*;
+use crate::store::key;
 
 /// Length of a token in bytes. Base64 makes 30 characters of them, as in PostHog.
 const TOKEN_BYTES: usize = 22;

@@ -2,13 +2,7 @@
 
 mod reasons;
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
 use crate::auth::{CallerKey, InProject};
-use crate::base::error::{Error, Result};
-use crate::base::json::{Array, JsonItems, WrittenBy, output};
-use crate::ids::{MembershipId, ProjectId, RoleId};
 use crate::resources::access_controls::levels::{
     self, AccessLevel, ObjectRights, RestrictionOfInsight,
 };
@@ -19,11 +13,10 @@ use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::{CallerAccess, Dashboard, Meta, tiles};
 use crate::resources::members::{self, BY_JOINING, Membership};
 use crate::resources::projects::grants::GrantLevel;
-use crate::resources::shared::access_objects::Object;
+use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::walk_page;
 use crate::resources::users::{self, EmbeddedUser, UserFilter};
 use crate::resources::{projects, roles};
-use crate::store::{Row, Tx, Window};
 
 use reasons::reasons;
 

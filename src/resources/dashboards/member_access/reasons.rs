@@ -1,15 +1,13 @@
 //! The rules that can decide a member's access to an object, in the order of precedence, with the one that did.
 
-use crate::base::error::Result;
 use crate::resources::access_controls::levels::{AccessLevel, DecidedBy};
 use crate::resources::access_controls::precedence::{DecidingRule, OF_OBJECT, Tier};
 use crate::resources::access_controls::rules;
 use crate::resources::members::Membership;
 use crate::resources::projects::grants::{self, GrantLevel};
 use crate::resources::roles;
-use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::access_subject::{Subject, highest};
-use crate::store::Tx;
+use crate::resources::shared::prelude::*;
 
 use super::MemberAccess;
 use super::{Reason, ReasonRule, ReasonSubject};

@@ -3,16 +3,10 @@
 
 mod shape;
 
-use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::auth::{Caller, InProject};
-use crate::base::error::{Error, Result};
-use crate::base::patch::Patch;
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::DashboardId;
 use crate::input;
 use crate::input::{
     Field, FieldType, FreeObject, Input, JsonObject, ListOf, Nested, Nullable, Parsed, Required,
@@ -20,7 +14,7 @@ use crate::input::{
 };
 use crate::resources::access_controls::shared::require_can_create;
 use crate::resources::dashboards::tiles::MAX_TILES;
-use crate::store::WriteTx;
+use crate::resources::shared::prelude::*;
 
 use super::{Dashboard, DetailsFields, blank};
 use super::{insights, tiles};

@@ -3,10 +3,8 @@
 
 use std::fmt::{self, Write};
 
-use serde_json::Value;
-
-use crate::base::error::{Error, Result};
 use crate::input::JsonObject;
+use crate::resources::shared::prelude::*;
 
 /// The expected structure of a value.
 enum Shape {

@@ -1,14 +1,7 @@
 //! JSON of tiles, each with its insight or text, and of the deleted tiles, which a PATCH can restore; and the tiles of one
 //! insight. See `docs/spec/tiles.md` and `docs/spec/insights.md`.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::base::json::{Array, JsonItems, JsonText, WriteJson, output};
-use crate::base::time::Timestamp;
-use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
 use crate::resources::access_controls::levels::{AccessLevel, ObjectRights};
 use crate::resources::access_controls::shared::{CallerLevels, Shared};
 use crate::resources::dashboards::insights::{
@@ -16,9 +9,8 @@ use crate::resources::dashboards::insights::{
 };
 use crate::resources::dashboards::texts::{self, Text, TextBody};
 use crate::resources::dashboards::{Dashboard, VisibleDashboards};
-use crate::resources::shared::reading::parse_fields;
+use crate::resources::shared::prelude::*;
 use crate::resources::users::EmbeddedUsers;
-use crate::store::{Order, Tx, Window, WriteTx};
 
 use super::weight::require_bounded;
 use super::{

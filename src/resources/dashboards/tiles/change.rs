@@ -3,17 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::base::patch::{Apply, Patch};
-use crate::base::time::Timestamp;
-use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
+use crate::base::patch::Apply;
 use crate::input::{does_not_exist, missing};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::CallerLevels;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::texts::{self, Text};
-use crate::store::{Tx, WriteTx};
+use crate::resources::shared::prelude::*;
 
 use super::input::{TextPatch, TilePatch};
 use super::weight::{bounding, resizing_text};

@@ -5,10 +5,6 @@
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder};
 
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::{DashboardId, ProjectId, TileId};
 use crate::input;
 use crate::input::{
     Identifier, Input, JsonObject, Nested, Parsed, Required, Schema, does_not_exist, missing,
@@ -17,7 +13,7 @@ use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::{Shared, level_on};
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::{Dashboard, texts};
-use crate::store::{Order, Record, Tx, Window, WriteTx};
+use crate::resources::shared::prelude::*;
 
 use super::input::{DuplicateTile, TileRef};
 use super::weight::{CopyBudget, require_bounded};

@@ -1,14 +1,11 @@
 //! Request fields that change tiles. See `docs/spec/tiles.md`.
 
-use serde_json::Value;
-
-use crate::base::error::{Error, Result};
-use crate::base::patch::Patch;
 use crate::input;
 use crate::input::{
     Field, FieldType, Flag, FreeObject, Identifier, ListOf, Nested, Nullable, Required, Schema,
     Text,
 };
+use crate::resources::shared::prelude::*;
 
 use super::{Fields, MAX_TILES};
 

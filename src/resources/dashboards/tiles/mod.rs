@@ -11,18 +11,9 @@ mod weight;
 
 use std::cmp::Ordering;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use utoipa::ToSchema;
-
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
 use crate::resources::access_controls::shared::require_can_create;
-use crate::resources::shared::reading::collect;
-use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
+use crate::resources::shared::prelude::*;
 
 use super::Dashboard;
 use super::insights::{self, Insight, ListedTile};

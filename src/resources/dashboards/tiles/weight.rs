@@ -4,12 +4,11 @@
 //! Its limit bounds both the size of a response and the work of one request. The store maintains the weight
 //! as a running sum.
 
-use crate::base::error::{Error, Result};
-use crate::ids::{DashboardId, InsightId, ProjectId, TextId};
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
-use crate::store::{Key, Row, Sum, Tx, WriteTx};
+use crate::resources::shared::prelude::*;
+use crate::store::Sum;
 
 use super::{BY_INSIGHT, BY_TEXT, Content, Tile};
 

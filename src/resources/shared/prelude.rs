@@ -1,0 +1,23 @@
+//! The names that most resources use.
+
+pub(crate) use serde::{Deserialize, Serialize};
+pub(crate) use serde_json::{Map, Value};
+pub(crate) use utoipa::ToSchema;
+
+pub(crate) use crate::base::error::{Error, Result};
+pub(crate) use crate::base::json::{Array, JsonItems, JsonText, WriteJson, WrittenBy, output};
+pub(crate) use crate::base::patch::Patch;
+pub(crate) use crate::base::secret::SeededRng;
+pub(crate) use crate::base::time::Timestamp;
+pub(crate) use crate::ids::{
+    ActivityId, DashboardId, InsightId, MembershipId, OrganizationId, ProjectId, RoleId, TextId,
+    TileId, UserId,
+};
+pub(crate) use crate::store::{
+    Index, Key, Order, Record, Redaction, Reference, Row, Table, Tx, Window, WriteTx, impl_record,
+};
+
+pub(crate) use super::access_objects::{Kind, Object};
+pub(crate) use super::loggable::{LogEntity, Loggable};
+pub(crate) use super::reading::{collect, parse_fields};
+pub(crate) use super::registration::{RegisteredRecord, record};
