@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod openapi;
 pub mod paging;
 pub mod path;
+pub mod prelude;
 pub mod query;
 mod request_headers;
 pub mod request_layer;

@@ -1,17 +1,9 @@
 //! `/api/projects/:project_id/access_controls/`, `/api/projects/:project_id/resource_access_controls/` and
 //! `access_controls/` and `access/` below dashboards and insights.
 
-use crate::app::{ReadAccess, WriteAccess};
-use crate::auth::{InProject, Requirements};
-use crate::base::error::Result;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::JsonBody;
-use crate::http::paging::PageParams;
-use crate::http::path::PathId;
-use crate::http::query::QueryParams;
-use crate::http::routes::{RouteSpec, Routes};
+use crate::http::prelude::*;
 use crate::ids::DashboardId;
-use crate::input::{Field, Parsed, invalid};
+use crate::input::{Field, invalid};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::{Shared, level_on};
 use crate::resources::dashboards::Dashboard;
@@ -20,7 +12,6 @@ use crate::resources::dashboards::member_access::{self, Filter, MemberAccessBody
 use crate::resources::members;
 use crate::resources::shared::access_objects::{Kind, Object};
 use crate::resources::users::UserFilter;
-use crate::store::{Order, Tx};
 
 use super::api::{
     ObjectAccessControl, ObjectAccessControls, ProjectAccessControl, ProjectAccessControls,

@@ -1,16 +1,9 @@
 //! `/api/organizations/:organization_id/activity_log/` and `/api/projects/:project_id/activity_log/`.
 
-use crate::app::ReadAccess;
-use crate::auth::{InOrganization, InProject, Requirements};
-use crate::base::error::Result;
 use crate::base::time::Timestamp;
-use crate::exchange::response::ApiResult;
-use crate::http::paging::PageParams;
-use crate::http::query::QueryParams;
-use crate::http::routes::{RouteSpec, Routes};
+use crate::http::prelude::*;
 use crate::input::DateTime;
 use crate::resources::users::UserFilter;
-use crate::store::Order;
 
 use super::api::{ActivityNames, CommaList, EntryBody, ScopeNames};
 use super::{Filter, READ_SCOPE, Visibility};

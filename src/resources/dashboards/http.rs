@@ -5,20 +5,12 @@ use axum::response::{IntoResponse, Response};
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::app::{LargeResponse, NewObject, ReadAccess, WriteAccess};
-use crate::auth::{InProject, Requirements};
-use crate::base::error::{Error, Result};
-use crate::base::secret::Seed;
+use crate::app::{LargeResponse, NewObject};
 use crate::exchange::etag::Versioned;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::JsonBody;
-use crate::http::paging::PageParams;
-use crate::http::path::PathId;
-use crate::http::query::QueryParams;
-use crate::http::routes::{PathParameter, Routes};
+use crate::http::prelude::*;
 use crate::ids::DashboardId;
-use crate::input::{Choice, Flag, Parsed, Schema};
-use crate::store::{AnyTx, Order, WriteTx};
+use crate::input::{Choice, Flag, Schema};
+use crate::store::{AnyTx, WriteTx};
 
 use super::api::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};

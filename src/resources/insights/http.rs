@@ -8,23 +8,13 @@ use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::ArrayBuilder;
 
-use crate::app::{ReadAccess, WriteAccess};
-use crate::auth::{InProject, Requirements};
-use crate::base::error::{Error, Result};
 use crate::base::json;
-use crate::base::secret::Seed;
 use crate::base::time::Timestamp;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::JsonBody;
-use crate::http::paging::PageParams;
-use crate::http::path::PathId;
-use crate::http::query::QueryParams;
-use crate::http::routes::Routes;
+use crate::http::prelude::*;
 use crate::ids::{DashboardId, UserId};
 use crate::input::{DateTime, FieldType, Flag, Identifier, Integer, Schema};
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::dashboards::insights::{Insight, InsightBody, InsightRef};
-use crate::store::Order;
 
 use super::api::{AnyInsight, ListedInsight};
 use super::filter::{Filter, QueryType, TimeRange};

@@ -1,25 +1,17 @@
 //! `/api/organizations/:organization_id/projects/` and `/api/projects/`.
 
-use crate::app::{App, ReadAccess, WriteAccess};
-use crate::auth::{Global, InOrganization, InProject, Requirements};
-use crate::base::error::Result;
 use crate::base::json::JsonItems;
-use crate::base::secret::Seed;
 use crate::exchange::etag::Versioned;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::{IgnoredBody, JsonBody};
-use crate::http::paging::PageParams;
-use crate::http::path::PathParam;
-use crate::http::routes::Routes;
+use crate::http::body::IgnoredBody;
+use crate::http::prelude::*;
 use crate::ids::{DashboardId, ProjectId};
-use crate::input::Parsed;
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::cascade_delete;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::member_access::NameVisibility;
 use crate::resources::members::{Level, Membership};
 use crate::resources::users::http::path::PathUser;
-use crate::store::{Order, Tx, Window, WriteTx};
+use crate::store::{Window, WriteTx};
 
 use super::api::{ProjectBody, ProjectSummary};
 use super::of_member::{MemberProjectBody, OfMember};
