@@ -36,13 +36,7 @@ const READ_SCOPE: &str = "activity_log:read";
 pub const NO_ORGANIZATION: OrganizationId = OrganizationId(Uuid::nil());
 
 /// One entry of the log.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
-    /// The fields that filters and access rules need.
-    pub meta: Meta,
-    /// The fields that a list shows.
-    pub fields: Fields,
-}
+pub type Entry = RecordOf<Meta, Fields>;
 
 /// The fields of an entry that filters and access rules need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -21,13 +21,7 @@ use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 
 /// A stored query, shown on one or more tiles.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Insight {
-    /// Fields that access checks and counts read.
-    pub meta: Meta,
-    /// Fields as the API returns them.
-    pub fields: Fields,
-}
+pub type Insight = RecordOf<Meta, Fields>;
 
 /// Fields of an insight that access checks and counts read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -33,13 +33,7 @@ pub use registration::RECORDS;
 pub use tiles::large_answer;
 
 /// A dashboard without its free-form fields.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Dashboard {
-    /// Fields that access checks and lists read.
-    pub meta: Meta,
-    /// Fields as the API returns them.
-    pub fields: Fields,
-}
+pub type Dashboard = RecordOf<Meta, Fields>;
 
 /// Fields of a dashboard that access checks and lists read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

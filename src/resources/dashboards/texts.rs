@@ -6,13 +6,7 @@ use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 
 /// A Markdown text on one or more tiles.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Text {
-    /// Fields that access checks read.
-    pub meta: Meta,
-    /// Fields as the API returns them.
-    pub fields: Fields,
-}
+pub type Text = RecordOf<Meta, Fields>;
 
 /// Fields of a text that access checks read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

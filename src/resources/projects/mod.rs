@@ -24,13 +24,7 @@ pub use settings::Settings;
 pub use visibility::{current_project, hidden_projects, is_visible, list, list_visible};
 
 /// A project without its settings.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Project {
-    /// Fields that access checks and indexes read.
-    pub meta: Meta,
-    /// Fields as the API returns them.
-    pub fields: Fields,
-}
+pub type Project = RecordOf<Meta, Fields>;
 
 /// Fields of a project that access checks and indexes read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -14,7 +14,8 @@ pub(crate) use crate::ids::{
     TileId, UserId,
 };
 pub(crate) use crate::store::{
-    Index, Key, Order, Record, Redaction, Reference, Row, Table, Tx, Window, WriteTx, impl_record,
+    Index, Key, Order, Record, RecordOf, Redaction, Reference, Row, Table, Tx, Window, WriteTx,
+    impl_record,
 };
 
 pub(crate) use super::access_objects::{Kind, Object};

@@ -30,13 +30,7 @@ const REPLACED_TOKEN_GRACE: Duration = Duration::from_mins(5);
 
 /// The sharing configuration of an object. Stored when sharing is first enabled or its token is first
 /// replaced.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sharing {
-    /// Fields that access checks and look-ups read.
-    pub meta: Meta,
-    /// Fields as the API returns them.
-    pub fields: Fields,
-}
+pub type Sharing = RecordOf<Meta, Fields>;
 
 /// Fields of a sharing configuration that access checks and look-ups read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -67,6 +67,15 @@ pub trait Record: Sized + 'static {
     }
 }
 
+/// A record that consists of metadata, which rules and lists read, and of fields, which responses show.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordOf<M, F> {
+    /// The part that rules and lists read.
+    pub meta: M,
+    /// The part that responses show.
+    pub fields: F,
+}
+
 /// A reference from one record to another.
 pub struct Reference {
     /// The table of the referenced record.

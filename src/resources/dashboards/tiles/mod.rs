@@ -36,13 +36,7 @@ pub const MAX_TILES: usize = 1_000;
 pub const MAX_TILES_OF_INSIGHT: usize = 1_000;
 
 /// A tile of a dashboard.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Tile {
-    /// Fields that access checks and the order of tiles read.
-    pub meta: Meta,
-    /// Fields as the API returns them.
-    pub fields: Fields,
-}
+pub type Tile = RecordOf<Meta, Fields>;
 
 /// Fields of a tile that access checks and the order of tiles read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
