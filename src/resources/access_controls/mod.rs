@@ -4,8 +4,6 @@
 pub mod api;
 pub mod http;
 pub mod levels;
-mod on_objects;
-pub mod precedence;
 pub mod rules;
 pub mod shared;
 
@@ -19,12 +17,12 @@ use crate::resources::shared::prelude::*;
 use crate::resources::{members, projects, roles};
 
 use api::{
-    KindField, Kinds, LevelField, OnObjects, ProjectAccessControl, ProjectAccessControls, Rule,
+    KindField, Kinds, LevelField, ObjectAccessControl, ObjectAccessControls, OnObjects,
+    ProjectAccessControl, ProjectAccessControls, Rule,
 };
 pub use api::{NewAccessControl, NewObjectAccessControl, NewResourceAccessControl, RECORDS};
-pub use on_objects::{
-    body_of_all, body_of_one, require_read, runs_project, update_all, update_one,
-};
+use levels::AccessLevel;
+use rules::AccessRule;
 
 /// The subject of a rule, and what responses show of it: a membership, a role, or neither for everyone.
 #[derive(Debug, Clone, Copy)]
@@ -107,14 +105,14 @@ pub fn update(
             None
         }
     };
-    grant.map(|grant| rule(&grant, listed).to_json(RULE_SIZE)).transpose()
+    grant.map(|grant| rule_on_project(&grant, listed).to_json(RULE_SIZE)).transpose()
 }
 
 /// Renders the rules on a project, in the order of their creation, with the caller's own access.
 pub fn body(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
     let level = grants::level_of(tx, &tenant.project, &tenant.member)?;
     let body = ProjectAccessControls {
-        access_controls: WrittenBy(&mut |out| write_rules(tx, tenant, out)),
+        access_controls: WrittenBy(&mut |out| write_rules_on_project(tx, tenant, out)),
         available_access_levels: &GrantLevel::ALL,
         default_access_level: grants::default_level(tx, &tenant.project)?,
         user_access_level: level,
@@ -123,21 +121,21 @@ pub fn body(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
     body.to_json(2 * RULE_SIZE)
 }
 
-fn write_rules(tx: &impl Tx, tenant: &InProject, out: &mut Vec<u8>) -> Result<()> {
+fn write_rules_on_project(tx: &impl Tx, tenant: &InProject, out: &mut Vec<u8>) -> Result<()> {
     let projects::Meta { organization, id, .. } = tenant.project;
     let mut found: Vec<Grant> = collect::<Grant, _, _>(tx, &(organization, id), Some)?;
     found.sort_by_key(|grant| grant.created_at);
     Array::write(out, |array| {
         for grant in &found {
             if let Some(listed) = listed_subject(tx, organization, grant.subject)? {
-                array.push(rule(grant, listed))?;
+                array.push(rule_on_project(grant, listed))?;
             }
         }
         Ok(())
     })
 }
 
-fn rule(grant: &Grant, listed: ListedSubject) -> ProjectAccessControl {
+fn rule_on_project(grant: &Grant, listed: ListedSubject) -> ProjectAccessControl {
     ProjectAccessControl {
         access_level: grant.level,
         rule: Rule {
@@ -147,6 +145,182 @@ fn rule(grant: &Grant, listed: ListedSubject) -> ProjectAccessControl {
             role: listed.subject.role(),
             created_at: grant.created_at,
             updated_at: grant.updated_at,
+        },
+    }
+}
+
+/// Sets or deletes a rule on one object. Returns the JSON of the rule, or `None` if it was deleted. `level` is the
+/// caller's level on the object.
+///
+/// # Errors
+/// 403 if the caller may not edit the rules of the object, or if the body names another object; 400 for an invalid
+/// field.
+pub fn update_one(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    object: Object,
+    level: AccessLevel,
+    sent: &Parsed<NewObjectAccessControl>,
+    now: Timestamp,
+) -> Result<Option<Vec<u8>>> {
+    level.require_manage(runs_project(tx, tenant)?, object.kind())?;
+    let sent = sent.get()?;
+    require_target(object, sent)?;
+    let subject =
+        find_subject(tx, tenant.project.organization, &sent.organization_member, &sent.role)?;
+    put(tx, tenant, (object.kind(), Some(object.number())), subject, sent.access_level, now)
+}
+
+/// Checks that the body names no other object than the path.
+fn require_target(object: Object, sent: &NewObjectAccessControl) -> Result<()> {
+    let (kind, number) = (object.kind().as_str(), object.number().to_string());
+    let other = |sent: &Option<String>, own| sent.as_deref().is_some_and(|sent| sent != own);
+    if other(&sent.resource, kind) || other(&sent.resource_id, &number) {
+        return Err(Error::denied(
+            "Cannot modify access controls for a resource different from the URL target.",
+        ));
+    }
+    Ok(())
+}
+
+/// Sets or deletes a rule on all objects of a kind in a project. Returns the JSON of the rule, or `None` if it was
+/// deleted.
+///
+/// # Errors
+/// 403 if the caller is not an admin of the organization; 400 for an invalid field.
+pub fn update_all(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    sent: &Parsed<NewResourceAccessControl>,
+    now: Timestamp,
+) -> Result<Option<Vec<u8>>> {
+    if !tenant.member.level.is_admin() {
+        return Err(Error::denied(
+            "Must be an Organization admin to modify project-wide permissions.",
+        ));
+    }
+    let NewResourceAccessControl { access_level, resource, organization_member, role } =
+        sent.get()?;
+    if let Some(level) = access_level {
+        levels::require_within(*level, *resource)?;
+    }
+    let subject = find_subject(tx, tenant.project.organization, organization_member, role)?;
+    put(tx, tenant, (*resource, None), subject, *access_level, now)
+}
+
+fn put(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    (kind, object): (Kind, Option<u64>),
+    listed: ListedSubject,
+    level: Option<AccessLevel>,
+    now: Timestamp,
+) -> Result<Option<Vec<u8>>> {
+    let key = (tenant.project.id, kind, object, listed.subject);
+    let Some(level) = level else {
+        tx.remove::<AccessRule>(&key)?;
+        return Ok(None);
+    };
+    let kept = rules::set(tx, tenant.project.organization, key, level, now)?;
+    rule(&kept, listed).to_json(RULE_SIZE).map(Some)
+}
+
+/// Returns whether the caller is an admin of the organization, or of the project by a rule that names the caller or a role
+/// of the caller. The rule for everyone does not count: it would let every member open objects that rules hide.
+pub fn runs_project(tx: &impl Tx, tenant: &InProject) -> Result<bool> {
+    let InProject { member, project } = tenant;
+    if member.level.is_admin() {
+        return Ok(true);
+    }
+    let given = grants::given(tx, project, member)?;
+    Ok(given.is_some_and(|(level, _)| level == GrantLevel::Admin))
+}
+
+/// Checks that the caller may read the rules on an object. Returns whether the caller may edit them. `level` is the
+/// caller's level on the object.
+///
+/// # Errors
+/// 403 if the caller may neither view the object nor edit its rules.
+pub fn require_read(tx: &impl Tx, tenant: &InProject, level: AccessLevel) -> Result<bool> {
+    let can_edit = level.can_manage(runs_project(tx, tenant)?);
+    if !can_edit {
+        level.require(AccessLevel::Viewer)?;
+    }
+    Ok(can_edit)
+}
+
+/// Renders the rules on an object with the caller's own access. `level` is the caller's level on the object.
+///
+/// # Errors
+/// 403 if the caller may neither view the object nor edit its rules.
+pub fn body_of_one(
+    tx: &impl Tx,
+    tenant: &InProject,
+    object: Object,
+    level: AccessLevel,
+) -> Result<Vec<u8>> {
+    let can_edit = require_read(tx, tenant, level)?;
+    let for_everyone = (tenant.project.id, object.kind(), None, Subject::Everyone);
+    let default = rules::level_for(tx, &for_everyone)?;
+    let of_object = [(object.kind(), Some(object.number()))];
+    let body = ObjectAccessControls {
+        access_controls: WrittenBy(&mut |out| write_rules(tx, tenant, of_object, out)),
+        available_access_levels: &AccessLevel::ALL,
+        default_access_level: default.unwrap_or(AccessLevel::Editor),
+        user_access_level: level,
+        user_can_edit_access_levels: can_edit,
+    };
+    body.to_json(2 * RULE_SIZE)
+}
+
+/// Renders the rules on all objects of each kind in a project with the caller's own access. The level of the caller
+/// is that on the objects of `kind`.
+pub fn body_of_all(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Vec<u8>> {
+    let on_kind = rules::level_on_all(tx, tenant, kind)?;
+    let of_kinds = || Kind::ALL.iter().map(|kind| (*kind, None));
+    let body = ObjectAccessControls {
+        access_controls: WrittenBy(&mut |out| write_rules(tx, tenant, of_kinds(), out)),
+        available_access_levels: &AccessLevel::ALL,
+        default_access_level: AccessLevel::Editor,
+        user_access_level: levels::on_object(&tenant.member, None, on_kind),
+        user_can_edit_access_levels: tenant.member.level.is_admin(),
+    };
+    body.to_json(2 * RULE_SIZE)
+}
+
+/// Appends the rules on these objects in the order of their creation.
+fn write_rules(
+    tx: &impl Tx,
+    tenant: &InProject,
+    targets: impl IntoIterator<Item = (Kind, Option<u64>)>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let mut found: Vec<AccessRule> = Vec::new();
+    for (kind, object) in targets {
+        let of_target = (tenant.project.id, kind, object);
+        found.extend(collect::<AccessRule, _, Vec<_>>(tx, &of_target, Some)?);
+    }
+    found.sort_by_key(|rule| rule.created_at);
+    Array::write(out, |array| {
+        for row in &found {
+            if let Some(listed) = listed_subject(tx, row.organization, row.subject)? {
+                array.push(rule(row, listed))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn rule(rule: &AccessRule, listed: ListedSubject) -> ObjectAccessControl {
+    ObjectAccessControl {
+        access_level: rule.level,
+        rule: Rule {
+            resource: rule.kind.as_str(),
+            resource_id: rule.object.map(|number| number.to_string()),
+            organization_member: listed.member,
+            role: listed.subject.role(),
+            created_at: rule.created_at,
+            updated_at: rule.updated_at,
         },
     }
 }

@@ -1,16 +1,16 @@
-//! Access rules on objects, and which of them decides. See `docs/spec/access-controls.md`.
+//! Access rules on objects, and which of them decides. Limits on their number bound the responses that list them. See
+//! `docs/spec/access-controls.md`.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use crate::auth::InProject;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::resources::roles;
-use crate::resources::shared::access_subject::Subject;
+use crate::resources::shared::access_subject::{Subject, highest};
 use crate::resources::shared::prelude::*;
-
-use super::precedence::{self, DecidingRule, Tier};
 
 /// An access rule on one object of a project, or on all objects of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +75,38 @@ impl AccessRule {
     }
 }
 
+/// Rules of equal precedence: those on one object or on all objects of its kind, for everyone or for subjects by name.
+/// The highest of them counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tier {
+    /// Whether the rules are on all objects of the kind.
+    pub on_kind: bool,
+    /// Whether the rule is for everyone, and not for the member or a role of the member.
+    pub for_everyone: bool,
+}
+
+/// The tiers of rules on an object. The first that has a rule decides.
+pub const OF_OBJECT: [Tier; 4] = [
+    Tier { on_kind: false, for_everyone: false },
+    Tier { on_kind: true, for_everyone: false },
+    Tier { on_kind: true, for_everyone: true },
+    Tier { on_kind: false, for_everyone: true },
+];
+
+/// The tiers of rules on all objects of a kind. The first that has a rule decides.
+pub const OF_KIND: [Tier; 2] = [OF_OBJECT[1], OF_OBJECT[2]];
+
+/// The rule that decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecidingRule {
+    /// The tier of the rule.
+    pub tier: Tier,
+    /// Whom the rule names.
+    pub subject: Subject,
+    /// The level that the rule gives.
+    pub level: AccessLevel,
+}
+
 /// Returns whether a project has rules on a kind of objects. Without such a rule everyone is an editor, and no
 /// other rule needs to be read.
 pub fn exist(tx: &impl Tx, project: ProjectId, kind: Kind) -> Result<bool> {
@@ -93,7 +125,7 @@ fn named_subjects(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Vec<Su
     Ok(subjects)
 }
 
-/// The access rules on a kind of objects of a project that apply to one caller. As in [`precedence::OF_OBJECT`], the
+/// The access rules on a kind of objects of a project that apply to one caller. As in [`OF_OBJECT`], the
 /// first that exists decides:
 ///
 /// 1. the highest of the rules on the object that name the caller or a role of the caller,
@@ -189,7 +221,7 @@ pub fn find_deciding(
     tenant: &InProject,
     object: Object,
 ) -> Result<Option<DecidingRule>> {
-    decide(tx, tenant, object.kind(), Some(object.number()), &precedence::OF_OBJECT)
+    decide(tx, tenant, object.kind(), Some(object.number()), &OF_OBJECT)
 }
 
 /// Returns the level that rules give the caller on one object; `None` if no rule applies.
@@ -200,7 +232,7 @@ pub fn level_on(tx: &impl Tx, tenant: &InProject, object: Object) -> Result<Opti
 /// Returns the level that rules give the caller on all objects of a kind in the project; `None` if no rule
 /// applies.
 pub fn level_on_all(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Option<AccessLevel>> {
-    let rule = decide(tx, tenant, kind, None, &precedence::OF_KIND)?;
+    let rule = decide(tx, tenant, kind, None, &OF_KIND)?;
     Ok(rule.map(|rule| rule.level))
 }
 
@@ -216,10 +248,15 @@ fn decide(
         return Ok(None);
     }
     let named = named_subjects(tx, tenant, kind)?;
-    precedence::deciding_rule(tiers, &named, |tier, subject| {
+    for &tier in tiers {
+        let subjects: &[Subject] = if tier.for_everyone { &[Subject::Everyone] } else { &named };
         let number = if tier.on_kind { None } else { number };
-        level_for(tx, &(project, kind, number, subject))
-    })
+        let level_of = |subject| level_for(tx, &(project, kind, number, subject));
+        if let Some((level, subject)) = highest(subjects.iter().copied(), level_of)? {
+            return Ok(Some(DecidingRule { tier, subject, level }));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the level that the rule with this key gives, if it exists.
@@ -228,6 +265,9 @@ pub fn level_for(tx: &impl Tx, key: &RuleKey) -> Result<Option<AccessLevel>> {
 }
 
 /// Creates a rule or sets its level. A rule that already has this level does not change.
+///
+/// # Errors
+/// 400 if there is no such rule yet, and the rules of the project reached a limit.
 pub fn set(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
@@ -240,17 +280,97 @@ pub fn set(
     let rule = match tx.find::<AccessRule>(&key)? {
         Some(rule) if rule.level == level => return Ok(rule),
         Some(rule) => AccessRule { level, updated_at, ..rule },
-        None => AccessRule {
-            organization,
-            project,
-            kind,
-            object,
-            subject,
-            level,
-            created_at,
-            updated_at,
-        },
+        None => {
+            require_room(tx, &key)?;
+            AccessRule {
+                organization,
+                project,
+                kind,
+                object,
+                subject,
+                level,
+                created_at,
+                updated_at,
+            }
+        }
     };
     tx.put(&rule)?;
     Ok(rule)
+}
+
+/// The maximum number of objects of a kind in a project that have rules of their own.
+const MAX_OBJECTS: u64 = 1_000;
+/// The maximum number of rules on one object.
+const MAX_ON_OBJECT: usize = 1_000;
+/// The maximum number of rules of a project on all objects of a kind, over all kinds.
+const MAX_ON_KINDS: usize = 5_000;
+
+/// The objects of a kind in a project.
+type OfKind = (ProjectId, Kind);
+
+/// Checks that a project may have another rule, which has this key.
+///
+/// # Errors
+/// 400 if its rules reached a limit.
+fn require_room(tx: &impl Tx, key: &RuleKey) -> Result<()> {
+    let (project, kind, object, _) = *key;
+    let (of, word) = ((project, kind), kind.as_str());
+    let reached = match object {
+        None if !has_room_on_kinds(tx, project)? => {
+            format!("{MAX_ON_KINDS} access controls on all objects of a kind in one project")
+        }
+        Some(_) if count(tx, of, object, MAX_ON_OBJECT)? == MAX_ON_OBJECT => {
+            format!("{MAX_ON_OBJECT} access controls on one {word}")
+        }
+        Some(number) if !has_room_for_object(tx, of, number)? => {
+            format!("{MAX_OBJECTS} {word}s with access control overrides")
+        }
+        None | Some(_) => return Ok(()),
+    };
+    Err(Error::limit_reached(format!("Reached the limit of {reached}.")))
+}
+
+fn has_room_on_kinds(tx: &impl Tx, project: ProjectId) -> Result<bool> {
+    let mut left = MAX_ON_KINDS;
+    for kind in Kind::ALL {
+        left -= count(tx, (project, *kind), None, left)?;
+    }
+    Ok(left > 0)
+}
+
+/// Counts the rules on one object, or on all objects of a kind, up to `limit`.
+fn count(tx: &impl Tx, of: OfKind, object: Option<u64>, limit: usize) -> Result<usize> {
+    let mut count = 0;
+    let window = Window { offset: 0, limit, order: Order::Ascending };
+    tx.scan::<AccessRule, _>(&(of.0, of.1, object), window, |_| {
+        count += 1;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// Returns whether an object may have rules of its own: it has some, or fewer than [`MAX_OBJECTS`] of its kind have.
+fn has_room_for_object(tx: &impl Tx, of: OfKind, number: u64) -> Result<bool> {
+    if tx.count::<AccessRule>(&of)? < MAX_OBJECTS || next_object(tx, of, number)? == Some(number) {
+        return Ok(true);
+    }
+    let mut from = 0;
+    for _ in 0..MAX_OBJECTS {
+        match next_object(tx, of, from)? {
+            Some(found) => from = found + 1,
+            None => return Ok(true),
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the first object of the kind that has rules of its own and at least the number `from`.
+fn next_object(tx: &impl Tx, (project, kind): OfKind, from: u64) -> Result<Option<u64>> {
+    let (from, until) = ((project, kind, Some(from)), (project, kind, None::<u64>));
+    let mut found = None;
+    tx.scan_between::<AccessRule, _>(&from, &until, Order::Ascending, |row| {
+        found = row.meta.object;
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(found)
 }

@@ -6,9 +6,9 @@ use crate::auth::{CallerKey, InProject};
 use crate::resources::access_controls::levels::{
     self, AccessLevel, ObjectRights, RestrictionOfInsight,
 };
-use crate::resources::access_controls::precedence::DecidingRule;
+use crate::resources::access_controls::rules::{self, DecidingRule};
+use crate::resources::access_controls::runs_project;
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
-use crate::resources::access_controls::{rules, runs_project};
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::{CallerAccess, Dashboard, Meta, tiles};
 use crate::resources::members::{self, BY_JOINING, Membership};

@@ -1,8 +1,7 @@
 //! The rules that can decide a member's access to an object, in the order of precedence, with the one that did.
 
 use crate::resources::access_controls::levels::{AccessLevel, DecidedBy};
-use crate::resources::access_controls::precedence::{DecidingRule, OF_OBJECT, Tier};
-use crate::resources::access_controls::rules;
+use crate::resources::access_controls::rules::{self, DecidingRule, OF_OBJECT, Tier};
 use crate::resources::members::Membership;
 use crate::resources::projects::grants::{self, GrantLevel};
 use crate::resources::roles;
