@@ -14,7 +14,7 @@ use crate::resources::users::http::path::PathUser;
 use crate::store::{Window, WriteTx};
 
 use super::api::{ProjectBody, ProjectSummary};
-use super::of_member::{MemberProjectBody, OfMember};
+use super::visibility::{MemberProjectBody, OfMember};
 use super::{NewProject, Project, ProjectFields};
 
 const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/";
@@ -116,7 +116,7 @@ async fn list_of_member(
         let NameVisibility { other_members: sees_members, roles: sees_roles } =
             NameVisibility::of(key);
         let of = OfMember { user, only, sees_members, sees_roles };
-        super::of_member::list(tx, caller, of, page.window(Order::Ascending))
+        super::visibility::list_of_member(tx, caller, of, page.window(Order::Ascending))
     })
     .await
 }

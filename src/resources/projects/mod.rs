@@ -6,7 +6,6 @@
 pub mod api;
 pub mod grants;
 pub mod http;
-mod of_member;
 mod settings;
 mod visibility;
 
