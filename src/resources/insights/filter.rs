@@ -51,10 +51,6 @@ impl TimeRange {
     fn holds(self, moment: Timestamp) -> bool {
         self.from.is_none_or(|from| moment > from) && self.until.is_none_or(|until| moment < until)
     }
-
-    const fn is_set(self) -> bool {
-        self.from.is_some() || self.until.is_some()
-    }
 }
 
 /// A type of query, by the name of its legacy form.
@@ -165,8 +161,7 @@ impl Filter {
             || !self.tags.is_empty()
             || self.saved.is_some()
             || self.favorited
-            || self.modified.is_set()
-            || self.created.is_set()
+            || [self.modified, self.created] != [TimeRange::default(); 2]
     }
 
     /// Returns whether an insight matches the criteria about its creator.

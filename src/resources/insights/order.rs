@@ -86,15 +86,6 @@ const MAX_TEXTS: usize = 10_000;
 /// The maximum number of other values that a sorted list keeps in memory.
 const MAX_NUMBERS: usize = 100_000;
 
-impl Column {
-    const fn most_kept(self) -> usize {
-        match self {
-            Self::Name => MAX_TEXTS,
-            Self::Id | Self::UpdatedAt | Self::LastModifiedAt | Self::CreatedBy => MAX_NUMBERS,
-        }
-    }
-}
-
 /// A place in a list: the value of the column, and the ID.
 type Place = (SortKey, InsightId);
 
@@ -103,8 +94,7 @@ type Place = (SortKey, InsightId);
 /// Each walk over the list passes all of it, and keeps a bounded number of places: those of the window, or, if too many
 /// precede the window, the first of these. The next walk begins behind them.
 pub(super) struct Sorted {
-    direction: Order,
-    column: Column,
+    order: ListOrder,
     /// The maximum number of places to keep, unless the window itself has more.
     most_kept: usize,
     /// The number of places to skip before those of the window.
@@ -120,9 +110,8 @@ impl Sorted {
     pub(super) fn new(order: ListOrder, window: Window, count: u64) -> Self {
         let limit = if window.begins_within(count) { window.limit } else { 0 };
         let offset = if limit == 0 { 0 } else { window.offset };
-        let ListOrder { column, direction } = order;
-        let most_kept = column.most_kept();
-        Self { direction, column, most_kept, offset, limit, skipped: None, kept: BTreeSet::new() }
+        let most_kept = if order.column == Column::Name { MAX_TEXTS } else { MAX_NUMBERS };
+        Self { order, most_kept, offset, limit, skipped: None, kept: BTreeSet::new() }
     }
 
     /// Returns whether this walk reaches the end of the window.
@@ -141,7 +130,7 @@ impl Sorted {
 
     /// Adds an insight.
     pub(super) fn add(&mut self, row: &Row<'_, Insight>) -> Result<()> {
-        let place = (sort_key(self.column, row)?, row.meta.id);
+        let place = (sort_key(self.order.column, row)?, row.meta.id);
         self.insert(place);
         Ok(())
     }
@@ -152,7 +141,7 @@ impl Sorted {
         }
         self.kept.insert(place);
         if self.kept.len() > self.most() {
-            match self.direction {
+            match self.order.direction {
                 Order::Ascending => self.kept.pop_last(),
                 Order::Descending => self.kept.pop_first(),
             };
@@ -160,7 +149,7 @@ impl Sorted {
     }
 
     fn follows(&self, place: &Place, other: &Place) -> bool {
-        match self.direction {
+        match self.order.direction {
             Order::Ascending => place > other,
             Order::Descending => place < other,
         }
@@ -173,7 +162,7 @@ impl Sorted {
         }
         self.offset -= self.kept.len();
         let mut skipped = std::mem::take(&mut self.kept);
-        self.skipped = match self.direction {
+        self.skipped = match self.order.direction {
             Order::Ascending => skipped.pop_last(),
             Order::Descending => skipped.pop_first(),
         };
@@ -183,7 +172,7 @@ impl Sorted {
     /// Returns the insights of the window, in order.
     pub(super) fn into_ids(self) -> Vec<InsightId> {
         let ids = self.kept.into_iter().map(|(_, id)| id);
-        match self.direction {
+        match self.order.direction {
             Order::Ascending => ids.skip(self.offset).collect(),
             Order::Descending => ids.rev().skip(self.offset).collect(),
         }
