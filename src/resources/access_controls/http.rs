@@ -14,12 +14,10 @@ use crate::resources::shared::access_objects::{Kind, Object};
 use crate::resources::users::UserFilter;
 
 use super::api::{
-    ObjectAccessControl, ObjectAccessControls, ProjectAccessControl, ProjectAccessControls,
+    KindField, Kinds, LevelField, ObjectAccessControl, ObjectAccessControls, OnObjects,
+    ProjectAccessControl, ProjectAccessControls,
 };
-use super::{
-    KindField, Kinds, LevelField, NewAccessControl, NewObjectAccessControl,
-    NewResourceAccessControl, OnObjects, require_read,
-};
+use super::{NewAccessControl, NewObjectAccessControl, NewResourceAccessControl, require_read};
 
 const OF_PROJECT: &str = "/api/projects/{project_id}/access_controls/";
 const OF_KINDS: &str = "/api/projects/{project_id}/resource_access_controls/";

@@ -16,11 +16,10 @@ use crate::resources::shared::access_subject::Subject;
 use crate::resources::shared::prelude::*;
 use crate::resources::{members, projects, roles};
 
-use api::{
-    KindField, Kinds, LevelField, ObjectAccessControl, ObjectAccessControls, OnObjects,
-    ProjectAccessControl, ProjectAccessControls, Rule,
-};
 pub use api::{NewAccessControl, NewObjectAccessControl, NewResourceAccessControl, RECORDS};
+use api::{
+    ObjectAccessControl, ObjectAccessControls, ProjectAccessControl, ProjectAccessControls, Rule,
+};
 use levels::AccessLevel;
 use rules::AccessRule;
 

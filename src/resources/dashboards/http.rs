@@ -63,13 +63,9 @@ pub fn routes(routes: &mut Routes) {
         .body::<NewDashboard>()
         .example(r#"{"name": "Sales", "tags": ["weekly"], "pinned": true}"#)
         .returns::<DashboardBody>(201);
+    let operation = "dashboards_create_from_template_json_create";
     routes
-        .post(
-            FROM_TEMPLATE,
-            "dashboards_create_from_template_json_create",
-            write,
-            create_from_template,
-        )
+        .post(FROM_TEMPLATE, operation, write, create_from_template)
         .summary("Create a dashboard from a template in the request.")
         .body::<FromTemplate>()
         .example(TEMPLATE)

@@ -51,18 +51,14 @@ pub fn routes(routes: &mut Routes) {
         .summary("List what a member may do in each project that you may see, and why, oldest project first.")
         .in_path::<PathUser>()
         .returns_page::<MemberProjectBody>();
-    for (path, names) in [
-        (
-            ONE_IN_ORGANIZATION,
-            [
-                "organizations_projects_retrieve",
-                "organizations_projects_partial_update",
-                "organizations_projects_destroy",
-            ],
-        ),
-        (ONE, ["projects_retrieve", "projects_partial_update", "projects_destroy"]),
-    ] {
-        let [retrieves, updates, destroys] = names;
+    let nested = [
+        "organizations_projects_retrieve",
+        "organizations_projects_partial_update",
+        "organizations_projects_destroy",
+    ];
+    let own = ["projects_retrieve", "projects_partial_update", "projects_destroy"];
+    for (path, operations) in [(ONE_IN_ORGANIZATION, nested), (ONE, own)] {
+        let [retrieves, updates, destroys] = operations;
         routes
             .get(path, retrieves, read, retrieve)
             .summary("Retrieve a project.")
