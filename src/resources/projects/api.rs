@@ -135,15 +135,6 @@ impl NewProject {
     }
 }
 
-/// Refuses `primary_dashboard` on create, because a new project has no dashboards.
-pub(super) fn require_creatable(fields: &ProjectFields) -> Result<()> {
-    if matches!(fields.primary_dashboard, Patch::Value(_)) {
-        let detail = "Primary dashboard cannot be set on project creation.";
-        return Err(Error::field("primary_dashboard", "invalid_input", detail));
-    }
-    Ok(())
-}
-
 /// Applies the request's fields to the project and its settings.
 pub(super) fn apply(
     mut sent: ProjectFields,
@@ -171,11 +162,7 @@ fn merge_replay(
         }
         whole
     });
-    if let Patch::Value(whole) = &merged {
-        require_bounded("session_replay_config", &Value::Object(whole.clone()))?;
-    }
-    merged.apply(slot);
-    Ok(())
+    store("session_replay_config", merged, slot)
 }
 
 /// Merges the top level of an object into the stored one. Any other value replaces it, and null clears the
@@ -188,16 +175,16 @@ fn merge_survey(sent: Patch<Value>, slot: &mut Option<Value>) -> Result<()> {
         }
         (_, sent) => sent,
     });
+    store("survey_config", merged, slot)
+}
+
+/// Stores the result of a merge, if it is within the limits of free-form fields.
+fn store<T: Clone + Into<Value>>(attr: &str, merged: Patch<T>, slot: &mut Option<T>) -> Result<()> {
     if let Patch::Value(whole) = &merged {
-        require_bounded("survey_config", whole)?;
+        FreeForm::read(&whole.clone().into()).map_err(|error| error.with_attr_prefix(attr))?;
     }
     merged.apply(slot);
     Ok(())
-}
-
-/// Applies the limits of free-form fields to the result of a merge.
-fn require_bounded(attr: &str, value: &Value) -> Result<()> {
-    FreeForm::read(value).map(drop).map_err(|error| error.with_attr_prefix(attr))
 }
 
 output! {

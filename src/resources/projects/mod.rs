@@ -123,7 +123,10 @@ fn add(
         return Err(Error::denied("Your organization access level is insufficient."));
     }
     let fields = new.fields.get()?;
-    api::require_creatable(fields)?;
+    if matches!(fields.primary_dashboard, Patch::Value(_)) {
+        let detail = "Primary dashboard cannot be set on project creation.";
+        return Err(Error::field("primary_dashboard", "invalid_input", detail));
+    }
     require_may_restrict(caller, fields.access_control.is_some())?;
     let organization = caller.organization;
     let id = ProjectId(tx.next_number(Table::Projects)?);
