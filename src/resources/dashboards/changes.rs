@@ -117,7 +117,10 @@ pub fn update(
     patch.clone().apply_to(&mut dashboard.fields, &mut details);
     tx.log_about::<Dashboard>(&(tenant.project.id, id));
     if was_deleted {
-        restore(tx, tenant, dashboard.clone(), details.clone(), now)?;
+        // The tiles are restored before the request changes them.
+        put(tx, dashboard.clone(), details.clone())?;
+        tiles::restore_all(tx, tenant, id, now)?;
+        tx.remove::<Deletion>(&(tenant.project.id, Object::Dashboard(id)))?;
     }
     let (meta, deleted) = (dashboard.meta, dashboard.fields.deleted);
     put_with_tiles(tx, tenant, dashboard, details, patch, rng, now)?;
@@ -145,21 +148,6 @@ fn require_allowed<'p>(
         rights.require_restrict()?;
     }
     Ok(patch)
-}
-
-/// Restores a deleted dashboard with its tiles. The request changes the tiles after that.
-fn restore(
-    tx: &mut WriteTx<'_>,
-    tenant: &InProject,
-    dashboard: Dashboard,
-    details: DetailsFields,
-    now: Timestamp,
-) -> Result<()> {
-    let id = dashboard.meta.id;
-    put(tx, dashboard, details)?;
-    tiles::restore_all(tx, tenant, id, now)?;
-    tx.remove::<Deletion>(&(tenant.project.id, Object::Dashboard(id)))?;
-    Ok(())
 }
 
 /// Stores a dashboard, and changes and duplicates its tiles.

@@ -198,7 +198,10 @@ fn upsert_text(
         return apply_patch(tx, tile, patch, changes);
     }
     changes.dashboards.insert(context.dashboard);
-    let mut others = others_with(tx, context, text)?;
+    // The tiles of this text, live or deleted: one on this dashboard, and one more than allowed on others.
+    let tiles = tx.keys(&BY_TEXT, &(project, text), MAX_OTHER_DASHBOARDS + 2)?;
+    let others = tiles.into_iter().map(|(_, dashboard, _)| dashboard);
+    let mut others: Vec<_> = others.filter(|other| *other != context.dashboard).collect();
     if !may_edit_all(tx, context.tenant, &others)? {
         text = texts::copy(tx, context.tenant, text, now)?;
         tile.meta.content = Content::Text(text);
@@ -211,14 +214,6 @@ fn upsert_text(
 
 /// Maximum number of other dashboards that one change of a text can affect.
 const MAX_OTHER_DASHBOARDS: usize = 100;
-
-/// Returns the other dashboards with a tile of this text, live or deleted; at most
-/// `MAX_OTHER_DASHBOARDS + 1` of them.
-fn others_with(tx: &impl Tx, context: &TileContext<'_>, text: TextId) -> Result<Vec<DashboardId>> {
-    let tiles = tx.keys(&BY_TEXT, &(context.tenant.project.id, text), MAX_OTHER_DASHBOARDS + 2)?;
-    let others = tiles.into_iter().map(|(_, dashboard, _)| dashboard);
-    Ok(others.filter(|other| *other != context.dashboard).collect())
-}
 
 /// Returns whether the caller may edit all these dashboards. If not, or if there are too many, the change
 /// goes to a copy of the text, which only this dashboard shows.
