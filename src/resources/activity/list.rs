@@ -77,13 +77,10 @@ pub fn list(
         return Ok((count, items));
     }
     let mut items = EntryItems::default();
-    match visibility.log {
-        LogScope::Organization(id) => {
-            tx.scan::<Entry, _>(&id, window, |row| items.push(tx, &row))?;
-        }
-        LogScope::Project(_, id) => {
-            tx.walk(&BY_PROJECT, &id, window, |row| items.push(tx, &row))?;
-        }
+    let LogScope { organization, project } = visibility.log;
+    match project {
+        None => tx.scan::<Entry, _>(&organization, window, |row| items.push(tx, &row))?,
+        Some(id) => tx.walk(&BY_PROJECT, &id, window, |row| items.push(tx, &row))?,
     }
     Ok((count, items.text.into_bytes()))
 }
@@ -123,10 +120,10 @@ fn walk(
     actor: Option<UserId>,
     visit: impl FnMut(Row<'_, Entry>) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
-    let of = log.organization();
+    let of = log.organization;
     let after = filter.after.unwrap_or(Timestamp::MIN);
     let before = filter.before.unwrap_or(Timestamp::MAX);
-    match (&filter.item, actor, log) {
+    match (&filter.item, actor, log.project) {
         (Some(item), _, _) => {
             let at = |moment| ((of, item.clone()), of, moment);
             tx.walk_down(&BY_ITEM, &at(after), &at(before), visit)
@@ -135,11 +132,11 @@ fn walk(
             let at = |moment| ((of, actor), of, moment);
             tx.walk_down(&BY_USER, &at(after), &at(before), visit)
         }
-        (None, None, LogScope::Project(_, id)) => {
+        (None, None, Some(id)) => {
             let at = |moment| (id, of, moment);
             tx.walk_down(&BY_PROJECT, &at(after), &at(before), visit)
         }
-        (None, None, LogScope::Organization(_)) => {
+        (None, None, None) => {
             let span = ((of, after), (of, before));
             tx.scan_between(&span.0, &span.1, Order::Descending, visit)
         }

@@ -145,12 +145,13 @@ impl_record!(Entry {
     counts: [
         |entry| Some(in_organization(entry.meta.organization).encoded()),
         |entry| {
-            let open = entry.meta.project.is_none() && !entry.entity_ref().is_for_admins();
+            let scope = Scope::find(&entry.fields.scope);
+            let open = entry.meta.project.is_none() && scope.is_none_or(|scope| !scope.admins_only);
             open.then(|| open_in(entry.meta.organization).encoded())
         },
         |entry| Some(in_project(entry.meta.project?).encoded()),
         |entry| {
-            let object = entry.entity_ref().object()?;
+            let object = Scope::find(&entry.fields.scope)?.object_of(&entry.fields.item_id)?;
             Some(about_object(entry.meta.project?, object).encoded())
         },
     ],

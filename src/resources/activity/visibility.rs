@@ -23,35 +23,25 @@ use super::{Entry, Fields, Meta, about_object, in_organization, in_project, open
 
 /// An activity log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LogScope {
-    /// The log of an organization, which includes its projects.
-    Organization(OrganizationId),
-    /// The log of a project in this organization.
-    Project(OrganizationId, ProjectId),
+pub(super) struct LogScope {
+    /// The organization, whose log includes its projects.
+    pub(super) organization: OrganizationId,
+    /// The project, for the log of one project.
+    pub(super) project: Option<ProjectId>,
 }
 
 impl LogScope {
-    /// Returns the organization of the log.
-    pub(super) const fn organization(self) -> OrganizationId {
-        match self {
-            Self::Organization(id) | Self::Project(id, _) => id,
-        }
-    }
-
     /// Returns the number of entries in the log, including hidden ones.
     fn length(self, tx: &impl Tx) -> Result<u64> {
-        match self {
-            Self::Organization(id) => tx.count::<Entry>(&in_organization(id)),
-            Self::Project(_, id) => tx.count::<Entry>(&in_project(id)),
+        match self.project {
+            None => tx.count::<Entry>(&in_organization(self.organization)),
+            Some(id) => tx.count::<Entry>(&in_project(id)),
         }
     }
 
     /// Returns whether the log contains this entry of its organization.
     pub(super) fn holds(self, entry: &Meta) -> bool {
-        match self {
-            Self::Organization(_) => true,
-            Self::Project(_, id) => entry.project == Some(id),
-        }
+        self.project.is_none() || self.project == entry.project
     }
 }
 
@@ -68,7 +58,7 @@ impl Visibility {
     /// may not read entries of projects that they cannot see or that were deleted, of keys, or of objects that
     /// access controls hide from them.
     pub fn of_organization(tx: &impl Tx, member: &Membership) -> Result<Self> {
-        let log = LogScope::Organization(member.organization);
+        let log = LogScope { organization: member.organization, project: None };
         if member.level.is_admin() {
             return Ok(Self { log, projects: None });
         }
@@ -85,7 +75,8 @@ impl Visibility {
     /// Returns what a member may read of a project's log, by the same rules.
     pub fn of_project(tx: &impl Tx, tenant: &InProject) -> Result<Self> {
         let project = tenant.project.id;
-        let log = LogScope::Project(tenant.project.organization, project);
+        let organization = tenant.project.organization;
+        let log = LogScope { organization, project: Some(project) };
         if tenant.member.level.is_admin() {
             return Ok(Self { log, projects: None });
         }
@@ -108,9 +99,9 @@ impl Visibility {
     pub(super) fn count(&self, tx: &impl Tx) -> Result<(u64, bool)> {
         let length = self.log.length(tx)?;
         let Some(within) = &self.projects else { return Ok((length, true)) };
-        let mut count = match self.log {
-            LogScope::Organization(id) => tx.count::<Entry>(&open_in(id))?,
-            LogScope::Project(..) => 0,
+        let mut count = match self.log.project {
+            None => tx.count::<Entry>(&open_in(self.log.organization))?,
+            Some(_) => 0,
         };
         for (project, hidden) in within {
             let mut visible = tx.count::<Entry>(&in_project(*project))?;
@@ -203,15 +194,6 @@ impl Entry {
         {
             visit(&mut user);
             *item_id = format!("{rest}:{user}");
-        }
-    }
-
-    /// Returns the target of the entry.
-    pub(super) fn entity_ref(&self) -> EntityRef<'_> {
-        EntityRef {
-            scope: Cow::Borrowed(&self.fields.scope),
-            item_id: Cow::Borrowed(&self.fields.item_id),
-            activity: Cow::Borrowed(&self.fields.activity),
         }
     }
 }
