@@ -3,7 +3,7 @@
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use super::{FieldType, Schema};
+use super::{FieldType, JsonObject, Schema};
 use crate::base::error::{Error, Result};
 
 const TRUE: [&str; 14] =
@@ -18,6 +18,15 @@ const NULL: [&str; 4] = ["null", "Null", "NULL", ""];
 /// A [`Nullable`](super::Nullable) flag reads `"null"` and `""` as null. Fails with `invalid_input`.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag;
+
+impl Flag {
+    /// Reads the member `name` of a body of which other members may be invalid. Returns `None` if it is absent or no
+    /// boolean.
+    #[must_use]
+    pub fn peek(body: &JsonObject, name: &str) -> Option<bool> {
+        Self::read(body.get(name)?).ok()
+    }
+}
 
 impl FieldType for Flag {
     type Value = bool;

@@ -5,8 +5,8 @@ use crate::auth::InProject;
 use crate::exchange::etag::Versioned;
 use crate::input;
 use crate::input::{
-    Choice, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, JsonObject, ListOf, Nested,
-    Nullable, Parsed, Schema, Tags, Text, choices, invalid,
+    Choice, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, ListOf, Nested, Nullable,
+    Schema, Tags, Text, choices, invalid,
 };
 use crate::resources::access_controls::levels::{AccessLevel, ObjectRights, Restriction};
 use crate::resources::shared::prelude::*;
@@ -103,23 +103,6 @@ input! {
         duplicate_tiles: ListOf<Nested<DuplicateTile>, MAX_TILES> => _,
     }
     fn apply_to(dashboard: &mut Fields, details: &mut DetailsFields);
-}
-
-/// A parsed update of a dashboard. Whether it restores the dashboard is known even if another field is invalid.
-#[derive(Clone)]
-pub struct ParsedPatch {
-    /// The fields to update.
-    pub fields: Parsed<DashboardPatch>,
-    /// Whether the body sends `deleted` as false.
-    pub restores: bool,
-}
-
-impl ParsedPatch {
-    /// Parses `body` and keeps the input or the error.
-    pub fn new(body: &JsonObject) -> Self {
-        let deleted = body.get("deleted").and_then(|deleted| Flag::read(deleted).ok());
-        Self { fields: Parsed::new(body), restores: deleted == Some(false) }
-    }
 }
 
 /// Refuses a request with both a template and a source dashboard.

@@ -10,8 +10,7 @@ use super::deletions::{self, Deletion};
 use super::templates::Template;
 use super::tiles::{self, TileChanges};
 use super::{
-    Dashboard, DashboardPatch, DetailsFields, Meta, NewDashboard, ParsedPatch, api, blank, details,
-    put,
+    Dashboard, DashboardPatch, DetailsFields, Meta, NewDashboard, api, blank, details, put,
 };
 
 /// Returns the approximate size of the response in bytes if the request copies a large dashboard.
@@ -97,7 +96,8 @@ fn begin_copy(
     Ok(())
 }
 
-/// Updates a dashboard and its tiles. `deleted: true` deletes the dashboard; `deleted: false` restores it.
+/// Updates a dashboard and its tiles. `deleted: true` deletes the dashboard; `deleted: false` restores it. That is known even
+/// if another field is invalid.
 ///
 /// # Errors
 /// 404 if the dashboard does not exist, or is deleted and the request does not restore it; 403 if the
@@ -106,12 +106,13 @@ pub fn update(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
     id: DashboardId,
-    patch: &ParsedPatch,
+    patch: &Parsed<DashboardPatch>,
+    deleted: Option<bool>,
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<()> {
     let mut dashboard: Dashboard = tx.get(&(tenant.project.id, id))?;
-    let patch = require_allowed(tx, tenant, &dashboard, patch)?;
+    let patch = require_allowed(tx, tenant, &dashboard, patch, deleted)?;
     let was_deleted = dashboard.meta.deleted;
     let mut details = details(tx, &dashboard.meta)?;
     patch.clone().apply_to(&mut dashboard.fields, &mut details);
@@ -122,9 +123,9 @@ pub fn update(
         tiles::restore_all(tx, tenant, id, now)?;
         tx.remove::<Deletion>(&(tenant.project.id, Object::Dashboard(id)))?;
     }
-    let (meta, deleted) = (dashboard.meta, dashboard.fields.deleted);
+    let (meta, is_deleted) = (dashboard.meta, dashboard.fields.deleted);
     put_with_tiles(tx, tenant, dashboard, details, patch, rng, now)?;
-    if deleted {
+    if is_deleted {
         return delete(tx, tenant, &meta, patch.delete_insights == Some(true), now);
     }
     Ok(())
@@ -135,14 +136,15 @@ fn require_allowed<'p>(
     tx: &WriteTx<'_>,
     tenant: &InProject,
     dashboard: &Dashboard,
-    patch: &'p ParsedPatch,
+    patch: &'p Parsed<DashboardPatch>,
+    deleted: Option<bool>,
 ) -> Result<&'p DashboardPatch> {
-    if dashboard.meta.deleted && !patch.restores {
+    if dashboard.meta.deleted && deleted != Some(false) {
         return Err(Error::not_found());
     }
     let rights = dashboard.meta.rights(tx, tenant)?;
     rights.require_edit()?;
-    let patch = patch.fields.get()?;
+    let patch = patch.get()?;
     api::require_one_source(patch.use_template.as_deref(), patch.use_dashboard.clone().value())?;
     if patch.restriction_level.is_some_and(|sent| sent != dashboard.fields.restriction_level) {
         rights.require_restrict()?;

@@ -16,7 +16,7 @@ use super::api::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};
 use super::tiles::{self, DeletedTileBody, TileMove};
 use super::{
-    CreatedByFilter, CreationModes, Dashboard, DashboardPatch, Filter, NewDashboard, ParsedPatch,
+    CreatedByFilter, CreationModes, Dashboard, DashboardPatch, Filter, NewDashboard,
     ResponseOptions,
 };
 
@@ -179,14 +179,15 @@ async fn update(
     PathId(id): PathId<DashboardId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, patch, seed) = (id?, ParsedPatch::new(&sent), Seed::generate());
-    let once = patch.fields.get().map(ResponseOptions::of).unwrap_or_default();
+    let (id, seed, deleted) = (id?, Seed::generate(), Flag::peek(&sent, "deleted"));
+    let patch = Parsed::<DashboardPatch>::new(&sent);
+    let once = patch.get().map(ResponseOptions::of).unwrap_or_default();
     at.update_and_render::<Dashboard>(
         move |tx, _, tenant: &InProject, now, large| {
             if let Some(size) = super::large_answer(tx, tenant.project.id, id)? {
                 large.require_reserved(size)?;
             }
-            super::update(tx, tenant, id, &patch, &mut seed.rng(), now)?;
+            super::update(tx, tenant, id, &patch, deleted, &mut seed.rng(), now)?;
             Ok(((tenant.project.id, id), is_large(tx, tenant, id, once, large)?))
         },
         move |tx, _, tenant| super::body(tx, tenant, id, once),

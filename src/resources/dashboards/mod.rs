@@ -26,7 +26,7 @@ use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::resources::shared::prelude::*;
 
-pub use api::{DashboardPatch, NewDashboard, ParsedPatch, ResponseOptions, body, require_shown};
+pub use api::{DashboardPatch, NewDashboard, ResponseOptions, body, require_shown};
 pub use changes::{create, large_copy, update};
 pub use list::{CreatedByFilter, CreationModes, Filter, list};
 pub use registration::RECORDS;

@@ -127,24 +127,9 @@ input! {
     fn apply_to(insight: &mut Fields);
 }
 
-/// A parsed request body of an insight. Whether it deletes or restores the insight is known even if another field is
-/// invalid.
-#[derive(Clone)]
-pub struct ParsedBody {
-    /// The fields. The stored description of a template may be longer than one that a request sets.
-    pub fields: ParsedWithKept<InsightFields>,
-    /// The value of `deleted`, if it is a boolean.
-    pub deleted: Option<bool>,
-}
-
-impl ParsedBody {
-    /// Parses `body` and keeps the input or the error.
-    pub fn new(body: &JsonObject) -> Self {
-        Self {
-            fields: ParsedWithKept::new(body, "description"),
-            deleted: body.get("deleted").and_then(|deleted| Flag::read(deleted).ok()),
-        }
-    }
+/// Parses the body of a request. The stored description of a template may be longer than one that a request sets.
+pub fn parse(body: &JsonObject) -> ParsedWithKept<InsightFields> {
+    ParsedWithKept::new(body, "description")
 }
 
 /// Applies the request's fields to an insight, except `deleted` and `dashboards`. An insight with a query has no legacy

@@ -20,7 +20,7 @@ use super::api::{AnyInsight, ListedInsight};
 use super::filter::{Filter, QueryType, TimeRange};
 use super::list::ListOptions;
 use super::order::ListOrder;
-use super::{InsightFields, ParsedBody, ResponseOptions};
+use super::{InsightFields, ResponseOptions};
 
 const LIST: &str = "/api/projects/{project_id}/insights/";
 const ONE: &str = "/api/projects/{project_id}/insights/{id}/";
@@ -118,7 +118,7 @@ async fn list(at: ReadAccess<InProject>, page: PageParams) -> ApiResult {
 }
 
 async fn create(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
-    let (new, seed) = (ParsedBody::new(&sent), Seed::generate());
+    let (new, seed) = (super::parse(&sent), Seed::generate());
     at.post(move |tx, _, tenant: &InProject, now| {
         let id = super::create(tx, tenant, &new, &mut seed.rng(), now)?;
         super::body(tx, tenant, id, ResponseOptions::default()).map(ApiResponse::Created)
@@ -144,10 +144,10 @@ async fn update(
     PathId(id): PathId<InsightRef>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, patch) = (id?, ParsedBody::new(&sent));
+    let (id, patch, deleted) = (id?, super::parse(&sent), Flag::peek(&sent, "deleted"));
     at.update::<Insight>(move |tx, _, tenant: &InProject, now| {
-        let id = super::update(tx, tenant, &id, &patch, now)?;
-        let show_deleted = patch.deleted == Some(true);
+        let id = super::update(tx, tenant, &id, &patch, deleted, now)?;
+        let show_deleted = deleted == Some(true);
         let options = ResponseOptions { show_deleted, ..ResponseOptions::default() };
         Ok(((tenant.project.id, id), super::body(tx, tenant, id, options)?))
     })

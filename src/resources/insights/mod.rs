@@ -12,6 +12,7 @@ mod order;
 use std::collections::BTreeSet;
 
 use crate::auth::InProject;
+use crate::input::ParsedWithKept;
 use crate::resources::access_controls::levels::{
     self, AccessLevel, ObjectRights, RestrictionOfInsight,
 };
@@ -23,7 +24,7 @@ use crate::resources::dashboards::{Dashboard, VisibleDashboards, tiles};
 use crate::resources::shared::prelude::*;
 
 use api::no_dashboard;
-pub use api::{InsightFields, ParsedBody, ResponseOptions, body};
+pub use api::{InsightFields, ResponseOptions, body, parse};
 pub use list::list;
 
 /// Insights have no records besides those that dashboards register.
@@ -36,12 +37,12 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[];
 pub fn create(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
-    new: &ParsedBody,
+    new: &ParsedWithKept<InsightFields>,
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<InsightId> {
     require_can_create::<Insight>(tx, tenant)?;
-    let new = new.fields.get(None)?;
+    let new = new.get(None)?;
     let mut fields = insights::Fields::default();
     api::apply(new.clone(), &mut fields);
     let id = insights::create(tx, tenant, fields, rng, now)?;
@@ -53,7 +54,7 @@ pub fn create(
 }
 
 /// Updates an insight and the set of its dashboards. `deleted: true` deletes the insight with its tiles, `deleted: false`
-/// restores it without them. Returns its ID.
+/// restores it without them. That is known even if another field is invalid. Returns the ID of the insight.
 ///
 /// # Errors
 /// 404 if the insight does not exist, or is deleted and the request does not restore it; 403 if the caller may not edit
@@ -62,21 +63,22 @@ pub fn update(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
     named: &InsightRef,
-    patch: &ParsedBody,
+    patch: &ParsedWithKept<InsightFields>,
+    deleted: Option<bool>,
     now: Timestamp,
 ) -> Result<InsightId> {
     let found = Insight::find_named(tx, tenant.project.id, named)?;
-    let found = found.filter(|meta| !meta.deleted || patch.deleted == Some(false));
+    let found = found.filter(|meta| !meta.deleted || deleted == Some(false));
     let meta = found.ok_or_else(Error::not_found)?;
     let (id, key) = (meta.id, (tenant.project.id, meta.id));
     let mut dashboards = VisibleDashboards::of(tx, tenant)?;
     let ruled = rules::level_on(tx, tenant, Object::Insight(id))?;
     require_edit(&InsightView::of(tx, &meta, ruled, &mut dashboards, 0)?.rights)?;
     let before: Insight = tx.get(&key)?;
-    let patch = patch.fields.get(before.fields.description.as_deref())?;
+    let patch = patch.get(before.fields.description.as_deref())?;
     let mut after = before.clone();
     api::apply(patch.clone(), &mut after.fields);
-    after.fields.deleted = patch.deleted.unwrap_or(false);
+    after.fields.deleted = deleted.unwrap_or(false);
     let wanted = patch.dashboards.as_ref();
     let mut changes = DashboardChanges::between(tx, tenant, id, wanted, &mut dashboards)?;
     if after.fields.deleted {

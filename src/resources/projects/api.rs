@@ -130,8 +130,7 @@ impl NewProject {
     /// Parses the request body, and keeps the fields or the error.
     #[must_use]
     pub fn of(sent: &JsonObject) -> Self {
-        let is_demo = sent.get("is_demo").map(Flag::read);
-        Self { fields: Parsed::new(sent), is_demo: matches!(is_demo, Some(Ok(true))) }
+        Self { fields: Parsed::new(sent), is_demo: Flag::peek(sent, "is_demo") == Some(true) }
     }
 }
 
