@@ -452,7 +452,7 @@ impl FileSystem for SimFileSystem {
 }
 
 impl FsFile for SimFile {
-    fn size(&self) -> io::Result<u64> {
+    fn len(&self) -> io::Result<u64> {
         Ok(self.disk.state().world.nodes[self.node].bytes.len() as u64)
     }
 
@@ -488,7 +488,7 @@ impl FsFile for SimFile {
         Ok(())
     }
 
-    fn sync(&self) -> io::Result<()> {
+    fn sync_data(&self) -> io::Result<()> {
         let mut state = self.disk.state();
         let synced = state.attempt(Access::Sync);
         let seed = state.dice;

@@ -247,7 +247,7 @@ pub fn change_draft<T>(
         .map_err(|cause| OpenError::io("write", draft)(io::Error::other(cause)))?;
     let changed = change(&mut database)?;
     close(database)?;
-    file.sync().map_err(OpenError::io("sync", draft))?;
+    file.sync_data().map_err(OpenError::io("sync", draft))?;
     Ok(changed)
 }
 

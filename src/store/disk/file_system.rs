@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use redb::{BackendError, StorageBackend};
+use redb::BackendError;
 
 pub use os::OsFileSystem;
 pub(in crate::store) use os::open_no_follow;
@@ -107,51 +107,10 @@ pub struct FreeBytes {
     pub total: u64,
 }
 
-/// An open file. Written data is durable once the file is synced. A power cut before that may lose any of the
-/// written sectors, each independently.
-pub trait FsFile: Debug + Send + Sync + 'static {
-    /// Returns the size of the file in bytes.
-    fn size(&self) -> io::Result<u64>;
-
-    /// Fills `out` with the bytes at `offset`.
-    ///
-    /// # Errors
-    /// `UnexpectedEof` if the file ends before `out` is full.
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
-
-    /// Writes `data` at `offset`.
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
-
-    /// Truncates the file, or extends it with zeros.
-    fn set_len(&self, len: u64) -> io::Result<()>;
-
-    /// Makes everything written so far durable.
-    ///
-    /// # Errors
-    /// The error of the operating system. After an error it is unknown which writes since the last successful
-    /// sync are on disk, and reading the file does not show it.
-    fn sync(&self) -> io::Result<()>;
-
-    /// Releases the ranges that [`try_lock`](Self::try_lock) locked.
-    fn close(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Locks a range of bytes. Returns false if another handle holds a part of it.
-    ///
-    /// # Errors
-    /// `Unsupported` if the file system has no locks.
-    fn try_lock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<bool> {
-        let _ = (start, end);
-        Ok(true)
-    }
-
-    /// Unlocks a range of bytes.
-    fn unlock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<()> {
-        let _ = (start, end);
-        Ok(())
-    }
-}
+/// An open file, as redb uses it. Written data is durable once the file is synced. A power cut before that may lose any of the
+/// written sectors, each independently. After a failed sync it is unknown which writes since the last successful one are on
+/// disk, and reading the file does not show it.
+pub use redb::StorageBackend as FsFile;
 
 /// The disk of one store, and whether a sync on it failed.
 #[derive(Debug, Clone)]
@@ -207,9 +166,9 @@ pub(in crate::store) struct StoreBackend {
     sync_failed: Arc<AtomicBool>,
 }
 
-impl StorageBackend for StoreBackend {
+impl FsFile for StoreBackend {
     fn len(&self) -> io::Result<u64> {
-        self.file.size()
+        self.file.len()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
@@ -221,7 +180,7 @@ impl StorageBackend for StoreBackend {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.file.sync().inspect_err(|_| self.sync_failed.store(true, Ordering::Release))
+        self.file.sync_data().inspect_err(|_| self.sync_failed.store(true, Ordering::Release))
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
@@ -233,11 +192,11 @@ impl StorageBackend for StoreBackend {
     }
 
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        Ok(self.file.try_lock(start, end)?)
+        self.file.try_lock_range(start, end)
     }
 
     fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        Ok(self.file.unlock(start, end)?)
+        self.file.unlock_range(start, end)
     }
 }
 
@@ -256,7 +215,7 @@ impl FileReader {
 
 impl io::Read for FileReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let left = self.file.size()?.saturating_sub(self.at);
+        let left = self.file.len()?.saturating_sub(self.at);
         let count = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
         let (out, _) = out.split_at_mut(count);
         self.file.read(self.at, out)?;

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::file_system::FsFile;
@@ -31,7 +30,7 @@ struct Memory {
 
 impl Overlay {
     pub fn new(file: Arc<dyn FsFile>) -> io::Result<Self> {
-        let len = file.size()?;
+        let len = file.len()?;
         Ok(Self { file, memory: Mutex::new(Memory { len, stored: len, pages: BTreeMap::new() }) })
     }
 
@@ -54,7 +53,7 @@ const fn page_of(offset: u64) -> u64 {
 }
 
 impl FsFile for Overlay {
-    fn size(&self) -> io::Result<u64> {
+    fn len(&self) -> io::Result<u64> {
         Ok(self.memory().len)
     }
 
@@ -107,20 +106,8 @@ impl FsFile for Overlay {
         Ok(())
     }
 
-    fn sync(&self) -> io::Result<()> {
+    fn sync_data(&self) -> io::Result<()> {
         Ok(())
-    }
-
-    fn close(&self) -> io::Result<()> {
-        self.file.close()
-    }
-
-    fn try_lock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<bool> {
-        self.file.try_lock(start, end)
-    }
-
-    fn unlock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<()> {
-        self.file.unlock(start, end)
     }
 }
 
@@ -185,7 +172,7 @@ mod tests {
                     }
                 }
             }
-            prop_assert_eq!(overlay.size().expect("memory"), model.len() as u64);
+            prop_assert_eq!(overlay.len().expect("memory"), model.len() as u64);
             let mut read = vec![0; length];
             let within = overlay.read(from as u64, &mut read).is_ok();
             prop_assert_eq!(within.then_some(read.as_slice()), model.get(from..from + length));

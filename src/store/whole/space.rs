@@ -128,7 +128,7 @@ impl Store {
     /// Returns the length of the file in bytes.
     pub(in crate::store) fn size(&self) -> Result<u64> {
         let file = self.fs.file_system().open(self.path());
-        let size = file.and_then(|file| file.size());
+        let size = file.and_then(|file| file.len());
         size.map_err(unavailable)
     }
 }

@@ -2,12 +2,10 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::ops::Bound;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use redb::StorageBackend;
 use redb::backends::FileBackend;
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -17,10 +15,6 @@ use super::{FileIdentity, FileSystem, FreeBytes, FsFile};
 /// The files of the operating system.
 #[derive(Debug, Clone, Copy)]
 pub struct OsFileSystem;
-
-/// An open file of the operating system.
-#[derive(Debug)]
-struct OsFile(FileBackend);
 
 impl OsFileSystem {
     /// The file system that the service uses.
@@ -47,7 +41,7 @@ pub fn open_no_follow(options: &mut OpenOptions, path: &Path) -> io::Result<File
 }
 
 fn wrap_file(file: File) -> io::Result<Arc<dyn FsFile>> {
-    Ok(Arc::new(OsFile(FileBackend::new(file).map_err(io::Error::other)?)))
+    Ok(Arc::new(FileBackend::new(file).map_err(io::Error::other)?))
 }
 
 impl FileSystem for OsFileSystem {
@@ -112,47 +106,13 @@ impl FileSystem for OsFileSystem {
     }
 }
 
-impl FsFile for OsFile {
-    fn size(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read(offset, out)
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write(offset, data)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
-    }
-
-    fn close(&self) -> io::Result<()> {
-        self.0.close()
-    }
-
-    fn try_lock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<bool> {
-        self.0.try_lock_range(start, end).map_err(io::Error::from)
-    }
-
-    fn unlock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<()> {
-        self.0.unlock_range(start, end).map_err(io::Error::from)
-    }
-}
-
 /// A file of the operating system that is open for reading. While it is, no process opens the file as a database: redb
 /// locks the whole file, too.
 #[derive(Debug)]
 struct ReadFile(File);
 
 impl FsFile for ReadFile {
-    fn size(&self) -> io::Result<u64> {
+    fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }
 
@@ -168,7 +128,7 @@ impl FsFile for ReadFile {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
-    fn sync(&self) -> io::Result<()> {
+    fn sync_data(&self) -> io::Result<()> {
         Ok(())
     }
 }
