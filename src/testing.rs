@@ -193,7 +193,7 @@ pub mod store {
         StagedExport, Store, Table, Tx, Window, WriteTx, beside, canonical_line, import, receive,
     };
     pub mod file_system {
-        pub use crate::store::file_system::{FileSystem, FsFile};
+        pub use crate::store::file_system::{FileIdentity, FileSystem, FreeBytes, FsFile};
     }
     pub mod schema {
         pub use crate::store::schema::FORMAT;

@@ -99,27 +99,11 @@ impl ReadOnly {
 }
 
 impl FileSystem for ReadOnly {
-    fn is_file(&self, path: &Path) -> io::Result<bool> {
-        OsFileSystem.is_file(path)
-    }
-
     fn open(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
         if path == self.data {
             return Ok(Arc::new(Overlay::new(self.open_to_read(path)?)?));
         }
         OsFileSystem.open(path)
-    }
-
-    fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
-        OsFileSystem.open_to_read(path)
-    }
-
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
-        OsFileSystem.create(path)
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        OsFileSystem.link(from, to)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use steward::testing::store::file_system::{FileSystem, FsFile};
+use steward::testing::store::file_system::{FileIdentity, FileSystem, FreeBytes, FsFile};
 use steward::testing::store::{OpenError, Store};
 
 const SECTOR: usize = 512;
@@ -407,6 +407,10 @@ impl FileSystem for SimFileSystem {
         Ok(Arc::new(SimFile { disk: self.clone(), node }))
     }
 
+    fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
+        self.open(path)
+    }
+
     fn create(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
         let mut state = self.state();
         state.require_free(path)?;
@@ -448,6 +452,14 @@ impl FileSystem for SimFileSystem {
         state.attempt(Access::Folder)?;
         state.happen(Event::SyncFolder);
         Ok(())
+    }
+
+    fn identity(&self, _: &Path) -> io::Result<Option<FileIdentity>> {
+        Ok(None)
+    }
+
+    fn space(&self, _: &Path) -> io::Result<Option<FreeBytes>> {
+        Ok(None)
     }
 }
 

@@ -3,89 +3,116 @@
 //! The service uses [`OsFileSystem`]. A test can pass another [`FileSystem`] in [`Config`](crate::Config), to decide
 //! what a power cut loses, which access fails, and which bit is flipped.
 
-mod os;
-
 use std::fmt::Debug;
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::ops::Bound;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::BackendError;
+use redb::backends::FileBackend;
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
-pub use os::OsFileSystem;
-pub(in crate::store) use os::open_no_follow;
-
-/// A file system. A change of a folder is durable once the folder is synced. A power cut before that may lose
-/// any of the changes, each independently.
+/// A file system: that of the operating system, of which an implementation replaces parts. A change of a folder is durable once
+/// the folder is synced. A power cut before that may lose any of the changes, each independently.
 pub trait FileSystem: Debug + Send + Sync + 'static {
     /// Whether `path` names a regular file.
     ///
     /// # Errors
     /// `NotFound` if nothing exists at `path`.
-    fn is_file(&self, path: &Path) -> io::Result<bool>;
+    fn is_file(&self, path: &Path) -> io::Result<bool> {
+        fs::metadata(path).map(|found| found.is_file())
+    }
 
     /// Opens the file at `path` for reading and writing. Does not follow a symbolic link.
     ///
     /// # Errors
     /// The error of the operating system; an error if `path` is a symbolic link.
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn FsFile>>;
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
+        wrap_file(open_no_follow(OpenOptions::new().read(true).write(true), path)?)
+    }
 
     /// Opens the file at `path` for reading alone. Does not follow a symbolic link.
     ///
     /// # Errors
     /// `WouldBlock` if a process has the file open for writing; otherwise as [`open`](Self::open).
     fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
-        self.open(path)
+        let file = open_no_follow(OpenOptions::new().read(true), path)?;
+        match file.try_lock_shared() {
+            // A file system without locks.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Arc::new(ReadFile(file))),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+        }
     }
 
     /// Creates an empty file at `path` that only its owner may read.
     ///
     /// # Errors
     /// `AlreadyExists` if something exists at `path`.
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn FsFile>>;
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
+        let mut options = OpenOptions::new();
+        wrap_file(options.read(true).write(true).create_new(true).mode(0o600).open(path)?)
+    }
 
     /// Adds the name `to` to the file at `from`.
     ///
     /// # Errors
     /// `AlreadyExists` if something exists at `to`.
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
 
     /// Renames the file at `from` to `to`, and replaces a file that has that name.
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
 
     /// Renames the file at `from` to `to`, for file systems in which a file has one name only.
     ///
     /// # Errors
     /// `AlreadyExists` if something exists at `to`.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.link(from, to)?;
-        self.remove(from)
+        match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                // The empty file reserves the name, and no other file is replaced.
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+                fs::rename(from, to).inspect_err(|_| drop(fs::remove_file(to)))
+            }
+            renamed => Ok(renamed?),
+        }
     }
 
     /// Removes a name.
     ///
     /// # Errors
     /// `NotFound` if nothing exists at `path`.
-    fn remove(&self, path: &Path) -> io::Result<()>;
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
 
     /// Makes the names in a folder durable.
-    fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        File::open(folder)?.sync_all()
+    }
 
     /// Returns the identity of the file at `path`, or `None` if it is unknown.
     ///
     /// # Errors
     /// `NotFound` if nothing exists at `path`.
     fn identity(&self, path: &Path) -> io::Result<Option<FileIdentity>> {
-        let _ = path;
-        Ok(None)
+        let found = fs::symlink_metadata(path)?;
+        Ok(Some(FileIdentity { device: found.dev(), inode: found.ino() }))
     }
 
     /// Returns the space of the file system that holds `folder`, or `None` if it is unknown.
     fn space(&self, folder: &Path) -> io::Result<Option<FreeBytes>> {
-        let _ = folder;
-        Ok(None)
+        let found = rustix::fs::statvfs(folder)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Ok(Some(FreeBytes { free: bytes(found.f_bavail), total: bytes(found.f_blocks) }))
     }
 }
 
@@ -105,6 +132,74 @@ pub struct FreeBytes {
     pub free: u64,
     /// The total size in bytes.
     pub total: u64,
+}
+
+/// The file system of the operating system.
+#[derive(Debug, Clone, Copy)]
+pub struct OsFileSystem;
+
+impl FileSystem for OsFileSystem {}
+
+impl OsFileSystem {
+    /// The file system that the service uses.
+    pub fn shared() -> Arc<dyn FileSystem> {
+        Arc::new(Self)
+    }
+}
+
+/// Opens the regular file at `path`. Does not follow a symbolic link, and does not block if `path` is a pipe.
+///
+/// # Errors
+/// The error of the operating system; an error if `path` is a symbolic link or not a regular file.
+pub(in crate::store) fn open_no_follow(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
+    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => io::Error::other("it is a symbolic link and was not followed"),
+        _ => error,
+    })?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::other("it is not a regular file"))
+}
+
+fn wrap_file(file: File) -> io::Result<Arc<dyn FsFile>> {
+    Ok(Arc::new(FileBackend::new(file).map_err(io::Error::other)?))
+}
+
+/// A file of the operating system that is open for reading. While it is, no process opens the file as a database: redb
+/// locks the whole file, too.
+#[derive(Debug)]
+struct ReadFile(File);
+
+impl FsFile for ReadFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(out, offset)
+    }
+
+    fn write(&self, _: u64, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn set_len(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for ReadFile {
+    /// Unlocks explicitly: a child process that another thread is starting holds a copy of the descriptor.
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
 }
 
 /// An open file, as redb uses it. Written data is durable once the file is synced. A power cut before that may lose any of the

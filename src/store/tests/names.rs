@@ -11,36 +11,8 @@ use crate::store::disk::file_system::{FileSystem, FsHandle, OsFileSystem};
 struct NoLinks(Errno);
 
 impl FileSystem for NoLinks {
-    fn is_file(&self, path: &Path) -> std::io::Result<bool> {
-        OsFileSystem.is_file(path)
-    }
-
-    fn open(&self, path: &Path) -> std::io::Result<Arc<dyn file_system::FsFile>> {
-        OsFileSystem.open(path)
-    }
-
-    fn create(&self, path: &Path) -> std::io::Result<Arc<dyn file_system::FsFile>> {
-        OsFileSystem.create(path)
-    }
-
     fn link(&self, _: &Path, _: &Path) -> std::io::Result<()> {
         Err(self.0.into())
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> std::io::Result<()> {
-        OsFileSystem.rename(from, to)
-    }
-
-    fn rename_new(&self, from: &Path, to: &Path) -> std::io::Result<()> {
-        OsFileSystem.rename_new(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> std::io::Result<()> {
-        OsFileSystem.remove(path)
-    }
-
-    fn sync_folder(&self, folder: &Path) -> std::io::Result<()> {
-        OsFileSystem.sync_folder(folder)
     }
 }
 
