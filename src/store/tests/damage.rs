@@ -3,8 +3,6 @@
 
 use std::fs::OpenOptions;
 
-use redb::ReadableTable;
-
 use crate::store::record::payload_of;
 use crate::store::values::payload::{HexKey, unseal};
 use crate::store::values::schema::count_key;
@@ -55,18 +53,6 @@ async fn flipped_bit_fails_reads_and_is_found_by_check() {
     let found = problems(&scratch).await;
     let line = "projects/1: the data file is damaged: projects/1: checksum mismatch under the key";
     assert_eq!(found[0], format!("{line} {}", hex(&key(2))));
-}
-
-#[tokio::test]
-async fn value_stored_under_another_key_is_rejected() {
-    let scratch = Scratch::closed().await;
-    scratch.behind_the_back(Table::Projects, |table| {
-        let other = table.get(key(1).as_slice()).expect("read").expect("there").value().to_vec();
-        table.insert(key(2).as_slice(), other.as_slice()).expect("written");
-    });
-    let store = scratch.open().expect("a file that opens");
-    let read = store.snapshot().expect("open").get::<Thing>(&(1, 2));
-    assert_eq!(read.expect_err("damage").status(), 500);
 }
 
 #[tokio::test]
@@ -267,15 +253,6 @@ async fn queued_writes_fail_when_the_file_fails() {
     let _ = held.await.expect("the task");
     assert_recovers(&scratch, &store, &bytes).await;
     assert!(!store.snapshot().expect("open").exists::<Thing>(&(1, 3)).expect("read"));
-}
-
-#[tokio::test]
-async fn store_closes_while_its_file_cannot_be_opened() {
-    let (_scratch, store, _) = failing().await;
-    assert_unavailable(&store.write(|tx| tx.put(&thing(2))).await);
-    until(|| !store.ready()).await;
-    let closed = tokio::time::timeout(TEST_TIMEOUT, store.close());
-    closed.await.expect("closed");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Creating and opening files: valid, foreign, newer, older and truncated ones.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, symlink};
 
 use redb::ReadableDatabase;
 
@@ -40,38 +40,6 @@ fn format(scratch: &Scratch) -> u64 {
 }
 
 #[tokio::test]
-async fn new_data_file_is_valid_and_private() {
-    let (scratch, store) = Scratch::new();
-    assert_clean(&check(&store).await);
-    assert_eq!(scratch.names(), ["steward.redb", "steward.redb.lock"]);
-    let mode = std::fs::metadata(scratch.path()).expect("metadata").permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
-}
-
-#[test]
-fn create_fails_for_an_existing_file() {
-    let scratch = Scratch::empty();
-    scratch.overwrite(b"precious");
-    let refused = scratch.create().err().expect("a refusal");
-    assert!(matches!(refused, OpenError::Exists(_)));
-    assert_eq!(scratch.bytes(), b"precious");
-    assert_eq!(scratch.names(), ["steward.redb"]);
-}
-
-#[test]
-fn failed_creation_leaves_no_files() {
-    let scratch = Scratch::empty();
-    let mut rng = Seed::generate().rng();
-    let refused = Store::create(&scratch.path(), NO_CACHE, &mut rng, |tx, _| {
-        tx.put(&Owner { id: 1 })?;
-        Err::<(), _>(Error::denied("no").into())
-    });
-    assert!(matches!(refused, Err(OpenError::Refused(_))));
-    assert!(scratch.names().is_empty());
-    scratch.create().expect("another attempt");
-}
-
-#[tokio::test]
 async fn leftover_files_of_a_failed_creation_do_not_block_a_new_one() {
     let scratch = Scratch::empty();
     let draft = beside(&scratch.path(), "creating");
@@ -81,22 +49,6 @@ async fn leftover_files_of_a_failed_creation_do_not_block_a_new_one() {
     let store = scratch.open().expect("the data file");
     assert_eq!(scratch.names(), ["steward.redb", "steward.redb.lock"]);
     assert_clean(&check(&store).await);
-}
-
-#[test]
-fn concurrent_creations_create_one_file() {
-    let scratch = Scratch::empty();
-    let start = || match scratch.create() {
-        Ok(store) => Some(store),
-        Err(OpenError::Exists(_) | OpenError::InUse(_)) => None,
-        Err(error) => panic!("{error}"),
-    };
-    let created: Vec<_> = std::thread::scope(|scope| {
-        let starts: Vec<_> = (0..4).map(|_| scope.spawn(start)).collect();
-        starts.into_iter().filter_map(|start| start.join().expect("a start")).collect()
-    });
-    assert_eq!(created.len(), 1);
-    assert!(created[0].snapshot().expect("open").exists::<Owner>(&1).expect("read"));
 }
 
 #[tokio::test]
@@ -206,18 +158,6 @@ async fn truncated_file_is_rejected_and_untouched() {
             }
         }
     }
-}
-
-#[tokio::test]
-async fn unclean_file_opens_with_all_committed_writes() {
-    let (scratch, store) = Scratch::new();
-    store.write(|tx| tx.put(&thing(1))).await.expect("put");
-    let copy = Scratch::empty();
-    copy.overwrite(&scratch.bytes());
-    assert!(!closed_clean(&copy.path()));
-    let opened = copy.open().expect("a file to recover");
-    assert_eq!(dump(&opened), dump(&store));
-    assert_clean(&check(&opened).await);
 }
 
 #[tokio::test]

@@ -28,16 +28,6 @@ fn without_asks(calls: &Mutex<Vec<OriginCall>>) -> Vec<OriginCall> {
 }
 
 #[tokio::test]
-async fn data_file_counts_nothing_of_an_origin() {
-    let (_scratch, store) = Scratch::new();
-    store.on_origin_call(|call, _| panic!("{call:?}"));
-    store.write(|tx| tx.put(&Owner { id: 9 })).await.expect("a write");
-    store.refresh().await.expect("a state");
-    assert_eq!(store.origin_metrics(), None);
-    store.close().await;
-}
-
-#[tokio::test]
 async fn each_answered_attempt_and_turn_of_a_batch_is_counted() {
     let (shared, store) = Shared::new();
     let calls = watched(&store);
@@ -108,22 +98,6 @@ async fn number_of_commits_that_a_copy_lacks_is_that_of_the_last_question() {
     assert_eq!(behind, 3);
     store.refresh().await.expect("a fresh state");
     assert_eq!(numbers(&store).behind, 0);
-}
-
-#[tokio::test]
-async fn copies_that_are_made_from_all_rows_are_counted() {
-    let (shared, store) = Shared::new();
-    assert_eq!(numbers(&store).copies_made, 0, "the founder has filled its copy");
-    let other = shared.open("b").expect("a second node");
-    assert_eq!(numbers(&other).copies_made, 1);
-    add_thing(&other).await.expect("a write");
-    let before = shared.position().seq;
-    add_thing(&other).await.expect("a write that a failover loses");
-    shared.origin.rewind(before);
-    until(|| numbers(&other).copies_made == 2).await;
-    other.close().await;
-    let other = shared.open("b").expect("the node again");
-    assert_eq!(numbers(&other).copies_made, 0, "its copy is up to date");
 }
 
 #[tokio::test]

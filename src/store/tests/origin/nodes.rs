@@ -179,39 +179,34 @@ async fn damaged_row_of_the_origin_is_named_and_not_taken() {
     assert_eq!(store.troubles(), []);
 }
 
-#[tokio::test]
-async fn node_says_why_it_does_not_serve_while_that_lasts() {
-    let (shared, store) = Shared::new();
-    store.start_heartbeat().expect("a thread");
-    assert_eq!(store.troubles(), []);
-    shared.origin.set_away(true);
-    until(|| matches!(&store.troubles()[..], [(Trouble::Reads, why)] if why.contains("the script says so"))).await;
+/// Asserts that the node lists itself alone, with this problem.
+async fn assert_lists_itself(store: &Store, problem: &str) {
     let nodes = store.nodes().await.expect("what it knows").expect("a shared database");
     let [node] = &nodes[..] else { panic!("{nodes:?}") };
     assert_eq!((node.name.as_str(), node.behind, node.seen_at), ("node", None, None));
-    assert!(node.problem.as_ref().is_some_and(|why| why.contains("the database is away")));
-    shared.origin.set_away(false);
-    until(|| store.ready() && store.troubles().is_empty()).await;
+    assert!(node.problem.as_ref().is_some_and(|why| why.contains(problem)), "{node:?}");
+}
+
+#[tokio::test]
+async fn node_says_why_it_does_not_serve_while_that_lasts() {
+    let (shared, store) = Shared::new();
+    assert_eq!(store.troubles(), []);
     shared.origin.refuse_heartbeats(true);
+    store.start_heartbeat().expect("a thread");
     until(|| matches!(&store.troubles()[..], [(Trouble::Writes, why)] if why.contains("no heartbeats"))).await;
+    // The database has never had a heartbeat of it.
+    assert_lists_itself(&store, "no heartbeats").await;
     store.refresh().await.expect("reads go on");
     assert_unavailable(&store.write(|_| Ok(())).await);
     assert_eq!(shared.origin.confirmed(), 0, "no durable write is tried");
     shared.origin.refuse_heartbeats(false);
     until(|| store.troubles().is_empty()).await;
     store.write(|_| Ok(())).await.expect("an answer");
-}
-
-#[tokio::test]
-async fn node_whose_heartbeats_are_never_taken_lists_itself() {
-    let (shared, store) = Shared::new();
-    shared.origin.refuse_heartbeats(true);
-    store.start_heartbeat().expect("a thread");
-    until(|| !store.troubles().is_empty()).await;
-    let nodes = store.nodes().await.expect("a list").expect("a shared database");
-    let [node] = &nodes[..] else { panic!("{nodes:?}") };
-    assert_eq!((node.name.as_str(), node.seen_at), ("node", None));
-    assert!(node.problem.as_ref().is_some_and(|why| why.contains("no heartbeats")), "{node:?}");
+    shared.origin.set_away(true);
+    until(|| matches!(&store.troubles()[..], [(Trouble::Reads, why)] if why.contains("the script says so"))).await;
+    assert_lists_itself(&store, "the database is away").await;
+    shared.origin.set_away(false);
+    until(|| store.ready() && store.troubles().is_empty()).await;
 }
 
 #[tokio::test]

@@ -61,7 +61,8 @@ fn write_that_displaces_another_wakes_the_writer() {
 #[test]
 fn task_waits_for_writes_without_a_slot_only_if_it_uses_the_whole_file() {
     let slots = LIMITS.slots_per_consumer;
-    for (task, before) in [(Task::Sync, slots), (Task::Close, slots + 2)] {
+    let quiesce = Task::Quiesce(Box::new(|| ()));
+    for (task, before) in [(Task::Sync, slots), (quiesce, slots + 2), (Task::Close, slots + 2)] {
         let (sender, receiver) = queue();
         for _ in 0..slots + 2 {
             send(&sender, GREEDY);
