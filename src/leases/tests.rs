@@ -31,7 +31,7 @@ impl Leases {
         let folder = TempDir::new().expect("a folder");
         let path = folder.path().join("steward.redb");
         let (disk, mut rng) = (OsFileSystem::shared(), Seed::generate().rng());
-        let created = Store::create_on(disk, &path, 0, &mut rng, |_, _| Ok(()));
+        let created = Store::create(disk, &path, 0, &mut rng, |_, _| Ok(()));
         Self { store: created.expect("a data file").0, _folder: folder }
     }
 

@@ -124,26 +124,20 @@ impl_record!(OutboxMessage {
     owner: |message, _| Ok(Some(message.organization.owner())),
 });
 
-/// Adds a mail to the outbox, due when the limits allow it.
+/// Fails if the organization has [`MAX_QUEUED`] mails in the outbox.
 ///
 /// # Errors
-/// 400 `limit_reached` if the organization has [`MAX_QUEUED`] mails in the outbox.
-pub fn enqueue(
-    tx: &mut WriteTx<'_>,
-    id: OutboxMessageId,
-    organization: OrganizationId,
-    about: Notification,
-    now: Timestamp,
-) -> Result<()> {
+/// 400 `limit_reached`.
+pub fn require_room(tx: &impl Tx, organization: OrganizationId) -> Result<()> {
     if tx.count::<OutboxMessage>(&organization)? >= MAX_QUEUED {
         let text = "This organization has the maximum number of mails waiting to be sent";
         return Err(Error::limit_reached(format!("{text} ({MAX_QUEUED}).")));
     }
-    enqueue_always(tx, id, organization, about, now)
+    Ok(())
 }
 
-/// Does what [`enqueue`] does, without checking the maximum number. The caller must limit the number of such mails.
-pub fn enqueue_always(
+/// Adds a mail to the outbox, due when the limits allow it. The caller limits the number of such mails.
+pub fn enqueue(
     tx: &mut WriteTx<'_>,
     id: OutboxMessageId,
     organization: OrganizationId,
@@ -168,7 +162,7 @@ pub fn enqueue_announcements(
     let mut dropped = 0_usize;
     for (id, about) in messages {
         if tx.count::<OutboxMessage>(&organization)? < MAX_QUEUED_FOR_ANNOUNCEMENTS {
-            enqueue_always(tx, id, organization, about, now)?;
+            enqueue(tx, id, organization, about, now)?;
         } else {
             dropped += 1;
         }

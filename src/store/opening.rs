@@ -22,18 +22,7 @@ impl Store {
     /// # Errors
     /// When a file already exists, another process is creating it, `fill` fails, or the operating system
     /// reports an error.
-    #[doc(hidden)]
-    pub fn create<T>(
-        path: &Path,
-        cache: usize,
-        rng: &mut SeededRng,
-        fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
-    ) -> Result<(Self, T), OpenError> {
-        Self::create_on(OsFileSystem::shared(), path, cache, rng, fill)
-    }
-
-    /// Creates a data file as [`create`](Self::create) does, on another disk.
-    pub(crate) fn create_on<T>(
+    pub(crate) fn create<T>(
         file_system: Arc<dyn FileSystem>,
         path: &Path,
         cache: usize,

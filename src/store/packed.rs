@@ -11,7 +11,7 @@ use redb::{AccessGuard, ReadableTable, StorageError};
 use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, Result};
-use crate::store::disk::engine::{Bytes, range_of, storage_error};
+use crate::store::disk::engine::{Bytes, get_value, range_of, storage_error, walk_range};
 use crate::store::values::payload::{damaged, payload_of, seal, unseal};
 use crate::store::values::raw::{KeySpan, Order, Visit, VisitValue};
 use crate::store::values::schema::Table;
@@ -151,13 +151,16 @@ fn block_at<'s>(
     last.transpose().map_err(storage_error)
 }
 
-/// Calls `visit` with the payload under `key`. Does not call it if the key is absent.
+/// Calls `visit` with the payload under `key` of a table, packed or not. Does not call it if the key is absent.
 pub fn get(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     key: &[u8],
     visit: &mut VisitValue<'_>,
 ) -> Result<()> {
+    if !table.is_packed() {
+        return get_value(source, table, key, visit);
+    }
     let Some((first, sealed)) = block_at(source, key)? else { return Ok(()) };
     let block = unseal(table, first.value(), sealed.value())?;
     walk_block(table, first.value(), block, &mut |entry, payload| match entry.cmp(key) {
@@ -167,7 +170,7 @@ pub fn get(
     })
 }
 
-/// Walks as [`walk_range`](crate::store::disk::engine::walk_range) does.
+/// Walks a table, packed or not, as [`walk_range`] does.
 pub fn walk(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
@@ -175,6 +178,9 @@ pub fn walk(
     spend: impl Fn(usize) -> Result<()>,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
+    if !table.is_packed() {
+        return walk_range(source, table, span, spend, visit);
+    }
     for (at, entry) in entries(source, table, span)?.enumerate() {
         let Entry { key, payload } = entry?;
         if at < span.skip {

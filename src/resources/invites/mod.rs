@@ -235,6 +235,7 @@ fn put(
     if invite.fields.emailing_attempt_made {
         let to = invite.fields.target_email.clone();
         let about = Notification::Invite { invite: id, to, by: caller.user };
+        outbox::require_room(tx, organization)?;
         outbox::enqueue(tx, mail::outbox_id(id), organization, about, now)?;
     }
     tx.put(&invite)?;

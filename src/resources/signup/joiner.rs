@@ -143,5 +143,5 @@ pub(super) fn enqueue_notice(
 ) -> Result<()> {
     let to = tx.get::<User>(&account.user)?.fields.email;
     let about = Notification::TakenOver { user: account.user, to, since: account.at };
-    outbox::enqueue_always(tx, OutboxMessageId(rng.uuid(now)), invite.meta.organization, about, now)
+    outbox::enqueue(tx, OutboxMessageId(rng.uuid(now)), invite.meta.organization, about, now)
 }

@@ -63,7 +63,7 @@ impl Store {
         fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError> + Send,
     ) -> Result<(Self, T), OpenError> {
         match place {
-            Place::File(path) => Self::create_on(file_system, path, cache, rng, fill),
+            Place::File(path) => Self::create(file_system, path, cache, rng, fill),
             Place::Shared { copy, .. } => {
                 let fs = FsHandle::new(file_system);
                 let create = || {

@@ -8,7 +8,7 @@ use redb::{
 };
 
 use crate::base::error::Result;
-use crate::store::disk::engine::{Bytes, definition, get_value, storage_error, walk_range};
+use crate::store::disk::engine::{Bytes, definition, storage_error};
 use crate::store::packed::{self, unpack};
 use crate::store::values::payload::unseal;
 use crate::store::values::position::{OriginRow, Position};
@@ -205,26 +205,14 @@ impl Snapshot {
         spend: impl Fn(usize) -> Result<()>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        let walk = |opened| {
-            if table.is_packed() {
-                packed::walk(opened, table, span, spend, visit)
-            } else {
-                walk_range(opened, table, span, spend, visit)
-            }
-        };
+        let walk = |opened| packed::walk(opened, table, span, spend, visit);
         self.note_failure(self.table(table).and_then(walk))
     }
 }
 
 impl Raw for Snapshot {
     fn raw_get(&self, table: Table, key: &[u8], visit: &mut VisitValue<'_>) -> Result<()> {
-        let get = |opened| {
-            if table.is_packed() {
-                packed::get(opened, table, key, visit)
-            } else {
-                get_value(opened, table, key, visit)
-            }
-        };
+        let get = |opened| packed::get(opened, table, key, visit);
         self.note_failure(self.table(table).and_then(get))
     }
 

@@ -25,6 +25,7 @@ use super::*;
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
 use crate::store::disk::engine::{RETRY_AFTER, begin, closed, definition};
+use crate::store::file_system::OsFileSystem;
 use crate::store::record::byte_usage;
 use crate::store::values::payload::seal;
 use crate::wait::{TEST_TIMEOUT, eventually};
@@ -126,8 +127,8 @@ impl Scratch {
     }
 
     fn create(&self) -> Result<Store, OpenError> {
-        let mut rng = Seed::generate().rng();
-        let created = Store::create(&self.path(), NO_CACHE, &mut rng, |tx, _| {
+        let (disk, mut rng) = (OsFileSystem::shared(), Seed::generate().rng());
+        let created = Store::create(disk, &self.path(), NO_CACHE, &mut rng, |tx, _| {
             (0..3).try_for_each(|id| tx.put(&Owner { id }))?;
             Ok(())
         });

@@ -30,7 +30,7 @@ async fn take_a_file_and_its_replacement(disk: NoLinks) {
     let create = || {
         let (disk, mut rng) = (Arc::new(disk), Seed::generate().rng());
         let path = scratch.path();
-        Store::create_on(disk, &path, NO_CACHE, &mut rng, |tx, _| Ok(tx.put(&Owner { id: 1 })?))
+        Store::create(disk, &path, NO_CACHE, &mut rng, |tx, _| Ok(tx.put(&Owner { id: 1 })?))
     };
     let (store, ()) = create().expect("a data file");
     store.close().await;
