@@ -46,7 +46,7 @@ pub fn send(
             None => {}
             Some(Fault::Unknown(cause)) => {
                 is_unsure = true;
-                stats.note_unknown();
+                stats.numbers().unknown += 1;
                 tracing::warn!(%cause, "the outcome of a commit is unknown");
             }
             Some(Fault::Away(_)) if Instant::now() < until => {

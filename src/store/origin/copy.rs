@@ -159,7 +159,7 @@ fn fill(
         format_of(database, path)?;
         Ok(position)
     })?;
-    source.stats.note_copy_made();
+    source.stats.numbers().copies_made += 1;
     tracing::info!(seq = position.seq, copy = %path.display(), "made a new copy of the database");
     Ok((file::open(fs, path, cache)?, position))
 }

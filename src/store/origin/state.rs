@@ -1,6 +1,6 @@
 //! What the threads of a store with an origin share: who waits for a fresh state, how the origin answers, and what they count.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,6 @@ use tokio::time::timeout;
 use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{closed, unavailable};
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::position::Position;
 
 use super::trouble::Troubles;
 
@@ -186,10 +185,7 @@ type Listener = Box<dyn Fn(OriginCall, Duration) + Send + Sync>;
 #[derive(Default)]
 pub struct OriginStats {
     listener: OnceLock<Listener>,
-    overtaken: AtomicU64,
-    unknown: AtomicU64,
-    copies_made: AtomicU64,
-    behind: AtomicU64,
+    numbers: Mutex<OriginMetrics>,
 }
 
 impl OriginStats {
@@ -198,16 +194,9 @@ impl OriginStats {
         let _kept = self.listener.set(Box::new(listener));
     }
 
-    /// Returns the numbers, with whether the origin answered lately.
-    pub fn metrics(&self, is_up: bool) -> OriginMetrics {
-        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        OriginMetrics {
-            is_up,
-            overtaken: read(&self.overtaken),
-            unknown: read(&self.unknown),
-            copies_made: read(&self.copies_made),
-            behind: read(&self.behind),
-        }
+    /// Returns the numbers, to change them.
+    pub fn numbers(&self) -> MutexGuard<'_, OriginMetrics> {
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records a call that began at `begun` and was answered now.
@@ -216,32 +205,12 @@ impl OriginStats {
             listener(call, begun.elapsed());
         }
     }
-
-    /// Records a batch that must run again because another node was first.
-    pub fn note_overtaken(&self) {
-        self.overtaken.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Records a commit that got no answer.
-    pub(super) fn note_unknown(&self) {
-        self.unknown.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Records a copy that was made from all rows.
-    pub(super) fn note_copy_made(&self) {
-        self.copies_made.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Records the last commit of the origin, and that of the copy when it asked.
-    pub fn note_head(&self, head: Position, known: Position) {
-        self.behind.store(head.seq.saturating_sub(known.seq), Ordering::Relaxed);
-    }
 }
 
 /// Numbers about the work with an origin since the store was opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OriginMetrics {
-    /// Whether the origin answered lately.
+    /// Whether the origin answered lately. Known only when the numbers are read.
     pub is_up: bool,
     /// How many batches ran again because another node was first.
     pub overtaken: u64,

@@ -190,7 +190,7 @@ impl FreshnessThread {
             if bytes > MAX_ROWS { Err(Fault::Behind) } else { Ok(()) }
         })?;
         self.source.stats.note_call(OriginCall::Ask { readers }, begun);
-        self.source.stats.note_head(head, known);
+        self.source.stats.numbers().behind = head.seq.saturating_sub(known.seq);
         Ok((head, rows))
     }
 

@@ -187,7 +187,8 @@ impl Store {
     pub(crate) fn origin_metrics(&self) -> Option<OriginMetrics> {
         let origin = self.shared.origin.as_ref()?;
         let answered_lately = origin.state.asked_at().is_some_and(|at| at.elapsed() < UP_FOR);
-        Some(origin.stats.metrics(!origin.state.is_away() && answered_lately))
+        let is_up = !origin.state.is_away() && answered_lately;
+        Some(OriginMetrics { is_up, ..*origin.stats.numbers() })
     }
 
     /// Returns statistics of the page cache. Waits for the writer thread, so it may take as long as a commit.

@@ -107,7 +107,7 @@ impl Writer {
             let refused = match self.attempt(database, source, name, until, &mut first, ran)? {
                 Attempt::Done => return Ok(None),
                 Attempt::Overtaken => {
-                    source.stats.note_overtaken();
+                    source.stats.numbers().overtaken += 1;
                     self.set_batches_with_turn(BATCHES_WITH_TURN);
                     if Instant::now() < until {
                         continue;
