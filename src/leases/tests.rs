@@ -10,7 +10,6 @@ use crate::base::time::{Clock, MAX_CLOCK_DIFFERENCE, ManualClock};
 use crate::store::Store;
 use crate::store::file_system::OsFileSystem;
 
-use super::renewal::HeldLeases;
 use super::*;
 
 const START: Timestamp = Timestamp::from_micros(1_750_000_000_000_000);

@@ -5,7 +5,6 @@ mod apply;
 mod batch;
 pub(super) mod cell;
 mod image;
-mod reads;
 
 pub(super) use apply::FinishedBatch;
 pub(super) use batch::write_alone;
@@ -17,14 +16,15 @@ use redb::WriteTransaction;
 use crate::base::error::{Error, Result};
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::changes::hot_values::HotValues;
-use crate::store::changes::pending_values::{PendingValue, PendingValues};
+use crate::store::changes::pending_values::{PendingValue, PendingValues, walk_merged};
 use crate::store::changes::write_changes::{Change, PriorValue, WriteChanges};
-use crate::store::disk::engine::{Bytes, definition, storage_error};
+use crate::store::disk::engine::{Bytes, definition, get_value, storage_error, walk_range};
+use crate::store::packed;
 use crate::store::record::byte_usage::Growth;
 use crate::store::record::{self, Index, IndexForm, Record, Row, Tx};
 use crate::store::values::key::Key;
-use crate::store::values::payload::{damaged, has_same_content, seal};
-use crate::store::values::raw::{Order, Window};
+use crate::store::values::payload::{damaged, has_same_content, payload_of, seal};
+use crate::store::values::raw::{KeySpan, Order, Raw, Visit, VisitValue, Window};
 use crate::store::values::schema::{
     FORMAT, FORMAT_KEY, MARK, MARK_KEY, PerTable, TABLES_KEY, Table,
 };
@@ -303,5 +303,57 @@ impl WriteTx<'_> {
         }
         let payload = record::payload_of(version, record)?;
         self.replace(record.key().encoded(), None, None, record, payload)
+    }
+}
+
+/// Its own changes over those of the batch, over what is stored.
+impl Raw for WriteTx<'_> {
+    fn raw_get(&self, table: Table, key: &[u8], visit: &mut VisitValue<'_>) -> Result<()> {
+        self.pending_or_stored(self.pending.get(table, key), table, key, visit)
+    }
+
+    fn raw_between(&self, table: Table, span: KeySpan<'_>, visit: &mut Visit<'_>) -> Result<()> {
+        let (stored, changed) = (self.table(table)?, self.pending.of(table));
+        if changed.is_empty() && !table.is_packed() {
+            return walk_range(stored, table, span, |_| Ok(()), visit);
+        }
+        walk_merged(stored, table, changed, span, visit)
+    }
+}
+
+impl WriteTx<'_> {
+    /// Calls `visit` with the payload of `pending`, or with what the transaction has under `key` if `pending` is `None`.
+    fn pending_or_stored(
+        &self,
+        pending: Option<&PendingValue>,
+        table: Table,
+        key: &[u8],
+        visit: &mut VisitValue<'_>,
+    ) -> Result<()> {
+        match pending {
+            Some(Some(sealed)) => visit(payload_of(sealed)),
+            Some(None) => Ok(()),
+            None => self.stored(table, key, visit),
+        }
+    }
+
+    /// Calls `visit` with the payload that the transaction has under `key`.
+    fn stored(&self, table: Table, key: &[u8], visit: &mut VisitValue<'_>) -> Result<()> {
+        if table.is_packed() {
+            return packed::get(self.table(table)?, table, key, visit);
+        }
+        if let Some(known) = self.hot.get(table, key) {
+            return known.map_or(Ok(()), |payload| visit(&payload));
+        }
+        let mut exists = false;
+        get_value(self.table(table)?, table, key, &mut |payload| {
+            exists = true;
+            self.hot.keep(table, key, Some(payload));
+            visit(payload)
+        })?;
+        if !exists {
+            self.hot.keep(table, key, None);
+        }
+        Ok(())
     }
 }
