@@ -13,7 +13,6 @@ use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::AsyncSmtpConnection;
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use lettre::transport::smtp::extension::ClientId;
-use lettre::transport::smtp::response::Response;
 use tokio_rustls::TlsConnector;
 
 use crate::base::error::{Error, Result};
@@ -117,7 +116,10 @@ impl Mailer {
         let content = async { connection.message(&mail).await.map_err(Failure::Mail) };
         let accepted = self.within(timeout * FINAL_REPLY_FACTOR, content).await;
         quit(connection);
-        accepted.map(|accepted| self.sanitize_reply(&reply_text(&accepted)))
+        accepted.map(|accepted| {
+            let lines = accepted.message().collect::<Vec<_>>().join(" ");
+            self.sanitize_reply(&format!("{} {lines}", accepted.code()))
+        })
     }
 
     /// Connects, signs in and sends the envelope, until the server is ready for the content.
@@ -250,11 +252,6 @@ fn tls_connector(config: &MailConfig) -> Result<TlsConnector> {
     let named = path.map(read_certificates).transpose().map_err(unusable)?;
     let tls = client_config(system_certificates(), named.unwrap_or_default(), None);
     Ok(Arc::new(tls.map_err(unusable)?).into())
-}
-
-fn reply_text(response: &Response) -> String {
-    let lines = response.message().collect::<Vec<_>>();
-    format!("{} {}", response.code(), lines.join(" "))
 }
 
 #[cfg(test)]

@@ -24,13 +24,8 @@ const DISK_BYTES_PER_BYTE: u64 = 4;
 pub struct FreeSpace {
     fs: FsHandle,
     folder: PathBuf,
-    last: Mutex<Option<CachedSpace>>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct CachedSpace {
-    at: Instant,
-    space: Option<FreeBytes>,
+    /// The last measurement, and its time.
+    last: Mutex<Option<(Option<FreeBytes>, Instant)>>,
 }
 
 impl FreeSpace {
@@ -44,15 +39,15 @@ impl FreeSpace {
     pub fn get(&self) -> Option<FreeBytes> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match *last {
-            Some(measured) if measured.at.elapsed() < CACHE_TIME => measured.space,
-            _ => last.insert(CachedSpace { at: Instant::now(), space: self.query() }).space,
+            Some((space, at)) if at.elapsed() < CACHE_TIME => space,
+            _ => last.insert((self.query(), Instant::now())).0,
         }
     }
 
     /// Subtracts the disk space for records of `bytes` bytes.
     pub fn note_added(&self, bytes: u64) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(CachedSpace { space: Some(space), .. }) = last.as_mut() {
+        if let Some((Some(space), _)) = last.as_mut() {
             space.free = space.free.saturating_sub(bytes.saturating_mul(DISK_BYTES_PER_BYTE));
         }
     }

@@ -66,10 +66,6 @@ impl WriterStats {
         }
     }
 
-    pub(super) fn note_close(&self) {
-        self.note(None);
-    }
-
     /// Counts a write that failed because of a full queue, a closed file, a failed commit, or a failed read
     /// of the file. `written` is an outer error unless the rule itself failed. An overload error of a rule is
     /// not counted.
@@ -84,7 +80,8 @@ impl WriterStats {
         }
     }
 
-    fn note(&self, moment: Option<Instant>) {
+    /// Notes when the last commit completed; `None` when the file is closed.
+    pub(super) fn note(&self, moment: Option<Instant>) {
         *self.committed.lock().unwrap_or_else(PoisonError::into_inner) = moment;
     }
 }

@@ -297,7 +297,7 @@ impl Shared {
         self.ready.store(false, Ordering::Release);
         self.snapshot.store(None);
         self.generation.fetch_add(1, Ordering::Relaxed);
-        self.stats.note_close();
+        self.stats.note(None);
     }
 }
 

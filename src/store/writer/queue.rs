@@ -82,11 +82,6 @@ fn too_many_writes() -> Error {
     Error::overloaded(RETRY_AFTER, "too many writes wait")
 }
 
-/// Whether the task copies, replaces or closes the file.
-const fn uses_whole_file(task: &Task) -> bool {
-    matches!(task, Task::Quiesce(_) | Task::ExclusiveFile(_) | Task::Replace(_) | Task::Close)
-}
-
 impl Sender {
     /// Queues a write. Without a consumer it goes into the channel at once. If too many writes wait, the write displaces the
     /// newest write of the consumer with the most waiting writes, which fails with 503.
@@ -136,7 +131,8 @@ impl Sender {
     pub fn send_always(&self, task: Task) {
         let mut state = self.0.lock();
         if !state.closed {
-            if uses_whole_file(&task) {
+            use Task::{Close, ExclusiveFile, Quiesce, Replace};
+            if matches!(task, Quiesce(_) | ExclusiveFile(_) | Replace(_) | Close) {
                 state.admit_all();
             }
             state.channel.push_back(task);

@@ -20,7 +20,6 @@ use redb::{Database, WriteTransaction};
 use tokio::runtime::Handle;
 
 use crate::base::error::{Error, Result};
-use crate::fair::fair_queue::Consumer;
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::disk::engine::{
@@ -253,7 +252,8 @@ impl Writer {
                     tx.rollback();
                 }
                 *times.entry(consumer).or_default() += started.elapsed();
-                is_last |= is_share_used(&times);
+                // A consumer has used its share of a batch that has writes of others too.
+                is_last |= times.len() > 1 && times.values().any(|used| *used >= CONSUMER_TIME);
             }
             if !is_last && ran.len() < BATCH_WRITES && begun.elapsed() < BATCH_TIME {
                 // Half of the missing writes: this thread runs them while the others arrive, and is woken only a
@@ -288,11 +288,6 @@ impl Writer {
         self.shared.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
     }
-}
-
-/// Whether the writes of a consumer have used its share of a batch that has writes of others too.
-fn is_share_used(times: &HashMap<Option<Consumer>, Duration>) -> bool {
-    times.len() > 1 && times.values().any(|used| *used >= CONSUMER_TIME)
 }
 
 /// Returns a snapshot of `database`. If a read of the snapshot fails, the writer checks whether the file is still usable. If

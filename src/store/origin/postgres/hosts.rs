@@ -68,7 +68,7 @@ pub(super) fn servers(
     ca: Option<&Path>,
     node: &str,
 ) -> Result<Vec<Server>, Fault> {
-    servers_of(&Settings::of_process(url), url, ca, node)
+    servers_of(&Settings::with(url, |name| std::env::var(name).ok()), url, ca, node)
 }
 
 fn servers_of(

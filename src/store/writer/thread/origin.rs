@@ -72,13 +72,6 @@ enum Attempt {
     Refused(Error),
 }
 
-/// The state on which a batch begins.
-struct Beginning<'o> {
-    /// The last commit before the batch.
-    from: Position,
-    turn: Option<Box<dyn Turn + 'o>>,
-}
-
 /// What a commit of the copy publishes.
 struct CopyCommit {
     position: Position,
@@ -135,8 +128,8 @@ impl Writer {
         }
         let (transaction, is_synced) = self.begin_copy(database)?;
         let mut tx = self.begin_batch(&transaction);
-        let Beginning { from, turn } = match self.take_turn(&mut tx, source) {
-            Ok(beginning) => beginning,
+        let (from, turn) = match self.take_turn(&mut tx, source) {
+            Ok(begun) => begun,
             Err(fault) => return refuse(fault),
         };
         let done = match first.take() {
@@ -176,24 +169,24 @@ impl Writer {
         if is_own { Ok(Attempt::Done) } else { Ok(self.end_unchanged(source, done, until)) }
     }
 
-    /// Takes the turn if another node was first lately, and the rows that it left.
+    /// Takes the turn if another node was first lately, and the rows that it left. Returns the last commit before the batch.
     fn take_turn<'o>(
         &mut self,
         tx: &mut WriteTx<'_>,
         source: &'o CopySource,
-    ) -> Result<Beginning<'o>, Fault> {
-        let mut beginning = Beginning { from: self.position(), turn: None };
+    ) -> Result<(Position, Option<Box<dyn Turn + 'o>>), Fault> {
+        let (mut from, mut turn) = (self.position(), None);
         let batches_with_turn = self.origin.as_ref().map_or(0, |origin| origin.batches_with_turn);
         if batches_with_turn > 0 {
             self.set_batches_with_turn(batches_with_turn - 1);
             let begun = Instant::now();
             let take = &mut |row| take_row(tx, row);
-            let (from, turn) = source.origin.turn(beginning.from, take)?;
+            let (head, taken) = source.origin.turn(from, take)?;
             source.stats.note_call(OriginCall::Turn, begun);
-            beginning = Beginning { from, turn: Some(turn) };
+            (from, turn) = (head, Some(taken));
         }
         tx.end_taking()?;
-        Ok(beginning)
+        Ok((from, turn))
     }
 
     /// Takes rows of the origin into the copy, up to its head.

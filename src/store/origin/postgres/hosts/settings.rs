@@ -32,11 +32,6 @@ pub(super) struct Settings<'u> {
 type Variable<'u> = dyn Fn(&str) -> Option<String> + 'u;
 
 impl<'u> Settings<'u> {
-    /// Reads the variables of this process.
-    pub(super) fn of_process(url: &'u DatabaseUrl) -> Self {
-        Self::with(url, |name| std::env::var(name).ok())
-    }
-
     pub(super) fn with(
         url: &'u DatabaseUrl,
         variable: impl Fn(&str) -> Option<String> + 'u,
@@ -193,7 +188,8 @@ impl PasswordFile {
         };
         // Opening anything but a file can wait without end.
         let opened = std::fs::metadata(&self.path).and_then(|about| {
-            if about.is_file() { File::open(&self.path) } else { Err(not_a_file()) }
+            let no_file = "it is not a regular file";
+            if about.is_file() { File::open(&self.path) } else { Err(io::Error::other(no_file)) }
         });
         let file = match opened {
             Ok(file) => file,
@@ -222,10 +218,6 @@ impl PasswordFile {
             is_own.then(|| password.clone())
         })
     }
-}
-
-fn not_a_file() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
 /// Splits a line at its colons. A backslash takes a colon or a backslash as it is.
