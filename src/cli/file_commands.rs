@@ -21,10 +21,10 @@ use crate::store::{
     require_absent,
 };
 
-use super::backend::{Access, Backend, connect, open_or_connect};
+use super::Failure;
+use super::backend::{self, Access, Backend, connect, open_or_connect};
 use super::control::Request;
 use super::output::progress_bar;
-use super::{Failure, client};
 
 /// The buffer size for reading an export, in bytes.
 const READ_BUFFER_SIZE: usize = 256 * 1024;
@@ -41,7 +41,7 @@ pub(super) async fn backup(place: &Place, file: PathBuf) -> Result<Value, Failur
         Backend::Server(server) => {
             require_absent(&file)?;
             let progress = progress_bar();
-            let copy = client::request_copy(server, progress.clone()).await?;
+            let copy = backend::request_copy(server, progress.clone()).await?;
             let receive = move || receive(copy, &file, &record_registry(), &progress);
             tokio::task::spawn_blocking(receive).await.map_err(Error::internal)??
         }
@@ -73,7 +73,7 @@ pub(super) async fn export(
             export?
         }
         Backend::Server(server) => {
-            let copy = client::request_copy(server, how.progress.clone()).await?;
+            let copy = backend::request_copy(server, how.progress.clone()).await?;
             let receive = move || how.receive(copy);
             tokio::task::spawn_blocking(receive).await.map_err(Error::internal)??
         }
@@ -116,7 +116,7 @@ pub(super) async fn import_organization(
             serde_json::to_value(imported?).map_err(Error::internal)?
         }
         Backend::Server(server) => {
-            client::import_organization(server, export, existing, progress_bar()).await?
+            backend::import_organization(server, export, existing, progress_bar()).await?
         }
     };
     Ok(with_next_steps(imported))
@@ -159,7 +159,7 @@ pub(super) async fn restore(place: &Place, file: PathBuf) -> Result<Value, Failu
         Either::Left(restored) => Ok(serde_json::to_value(restored).map_err(Error::internal)?),
         Either::Right(server) => {
             let restore = Request::Perform(Operation::Restore);
-            client::request(server, &restore, Progress::silent()).await
+            backend::request(server, &restore, Progress::silent()).await
         }
     }
 }

@@ -2,7 +2,6 @@
 
 mod args;
 mod backend;
-mod client;
 mod commands;
 mod config_file;
 #[cfg(test)]
@@ -330,8 +329,8 @@ async fn perform(command: Command, place: &Place) -> Result<Option<Value>, Failu
         Command::Nodes => Operation::NodeList,
         Command::Check => Operation::Check,
         Command::Compact => Operation::Compact,
-        Command::Healthcheck => return client::healthcheck(place).await.map(Some),
-        Command::Log { level } => return client::log(place, level).await.map(Some),
+        Command::Healthcheck => return backend::healthcheck(place).await.map(Some),
+        Command::Log { level } => return backend::log(place, level).await.map(Some),
         Command::Backup { file } => return file_commands::backup(place, file).await.map(Some),
         Command::Export { organization, secrets, file } => {
             return file_commands::export(place, (secrets, organization), file).await;

@@ -26,7 +26,7 @@ use crate::store::whole::backup::require_valid;
 use crate::store::write::WriteTx;
 use crate::store::write::cell::Cell;
 
-use super::{EXPORT_FORMAT, Header};
+use super::{EXPORT_FORMAT, Header, included_secrets};
 
 /// The maximum length of a line: longer than any record, short enough for memory.
 const MAX_LINE_LENGTH: u64 = 64 * 1024 * 1024;
@@ -146,7 +146,7 @@ pub fn fill<R: BufRead>(
 ) -> Result<u64> {
     let no_cell = || reader.with_line_number(invalid_field("cell", "is not the number of a cell"));
     let cell = Cell::new(header.cell).ok_or_else(no_cell)?;
-    let secrets = header.included_secrets();
+    let secrets = included_secrets(header.secrets, header.organization.is_some());
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);
     tx.begin_file()?;
@@ -251,7 +251,7 @@ impl Import<'_, '_> {
             let text = "line 1: counts does not match the lines: some are missing or extra";
             return Err(Error::invalid("not_imported", text));
         }
-        let has_all = header.included_secrets() == IncludedSecrets::Everything;
+        let has_all = header.secrets && header.organization.is_none();
         if has_all && !self.counts.contains_key(Table::Meta.plain_name()) {
             let text = "line 1: secrets is true, but there is no signing secret";
             return Err(Error::invalid("not_imported", text));

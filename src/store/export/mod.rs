@@ -68,13 +68,7 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-impl Header {
-    /// Returns which secrets the export contains.
-    pub(super) const fn included_secrets(&self) -> IncludedSecrets {
-        included_secrets(self.secrets, self.organization.is_some())
-    }
-}
-
+/// Returns which secrets an export contains.
 const fn included_secrets(secrets: bool, is_of_organization: bool) -> IncludedSecrets {
     match (secrets, is_of_organization) {
         (false, _) => IncludedSecrets::Nothing,
