@@ -1,7 +1,6 @@
 //! Copies of the file while it is served: backups and exports hold no snapshot for long and contain the state of one commit all the
 //! same, and a compacted copy replaces the file.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::{Mutex, Weak};
 use std::time::Duration;
@@ -101,20 +100,6 @@ async fn perform(store: &Store, steps: Vec<Step>) {
     store.write(rule).await.expect("written");
 }
 
-/// Returns the values of all tables, as they are stored.
-fn stored(store: &Store, tables: &[Table]) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
-    let snapshot = store.snapshot().expect("an open file");
-    let mut all = BTreeMap::new();
-    for table in tables {
-        let mut note = |key: &[u8], sealed: &[u8]| {
-            all.insert((*table, key.to_vec()), sealed.to_vec());
-            Ok(())
-        };
-        snapshot.each_sealed(*table, &mut note).expect("a sound table");
-    }
-    all
-}
-
 #[test]
 fn sliced_walk_ends_with_exactly_the_values_of_one_commit() {
     let runtime = tokio::runtime::Builder::new_multi_thread().build().expect("a runtime");
@@ -129,13 +114,13 @@ fn sliced_walk_ends_with_exactly_the_values_of_one_commit() {
         let tables = Table::ALL;
         let limit = SliceLimit { time: Duration::MAX, bytes: 1 };
         let walk = runtime.block_on(store.begin_sliced_walk(tables, limit)).expect("begun");
-        let mut states = vec![stored(&store, tables)];
+        let mut states = vec![stored(&store.snapshot().expect("open"))];
         let (mut copied, mut taken, mut writes) = (BTreeMap::new(), 0, writes);
         let values = walk.each(tables, &mut Steps::default(), &mut |table, key, sealed| {
             taken += 1;
             for (_, steps) in writes.extract_if(.., |(at, _)| *at == taken) {
                 runtime.block_on(perform(&store, steps));
-                states.push(stored(&store, tables));
+                states.push(stored(&store.snapshot().expect("open")));
             }
             match sealed {
                 Some(sealed) => copied.insert((table, key.to_vec()), sealed.to_vec()),

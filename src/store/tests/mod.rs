@@ -12,6 +12,7 @@ mod packing;
 mod upkeep;
 mod writing;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -239,6 +240,19 @@ fn dump(store: &Store) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
             Ok(())
         };
         snapshot.each(*table, &mut note).expect("a sound table");
+    }
+    all
+}
+
+/// Returns the values of all tables, as they are stored.
+fn stored(snapshot: &Snapshot) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for table in Table::ALL {
+        let mut note = |key: &[u8], sealed: &[u8]| {
+            all.insert((*table, key.to_vec()), sealed.to_vec());
+            Ok(())
+        };
+        snapshot.each_sealed(*table, &mut note).expect("a sound table");
     }
     all
 }

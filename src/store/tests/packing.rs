@@ -1,4 +1,4 @@
-//! Packed tables: entries in blocks, in comparison with a plain map. Walks of a part of a table or index.
+//! Tables in comparison with a plain map, packed ones with their entries in blocks. Walks of a part of a table or index.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -10,6 +10,8 @@ use super::*;
 
 /// A packed table.
 const PACKED: Table = Table::ActivityByItem;
+/// A packed table and another one.
+const TABLES: [Table; 2] = [PACKED, Table::Outbox];
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -44,17 +46,17 @@ fn steps() -> impl Strategy<Value = Step> {
 }
 
 /// Returns what a walk shows.
-fn walked(tx: &impl Raw, span: KeySpan<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn walked(tx: &impl Raw, table: Table, span: KeySpan<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut seen = Vec::new();
     let mut note = |key: &[u8], payload: &[u8]| {
         seen.push((key.to_vec(), payload.to_vec()));
         Ok(if seen.len() == 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     };
-    tx.raw_between(PACKED, span, &mut note).expect("a sound table");
+    tx.raw_between(table, span, &mut note).expect("a sound table");
     seen
 }
 
-fn assert_shows(tx: &impl Raw, model: &Model, skip: usize, ends: &[Vec<u8>; 2]) {
+fn assert_shows(tx: &impl Raw, table: Table, model: &Model, skip: usize, ends: &[Vec<u8>; 2]) {
     let (from, until) = (ends[0].as_slice(), ends[1].as_slice());
     let all = KeySpan { from: &[], until: None, skip, order: Order::Ascending };
     let spans = [
@@ -70,21 +72,22 @@ fn assert_shows(tx: &impl Raw, model: &Model, skip: usize, ends: &[Vec<u8>; 2]) 
         let entries =
             || model.iter().filter(within).map(|(key, value)| (key.clone(), value.clone()));
         let upwards: Vec<_> = entries().skip(skip).take(20).collect();
-        assert_eq!(walked(tx, span), upwards);
+        assert_eq!(walked(tx, table, span), upwards);
         let downwards: Vec<_> = entries().rev().skip(skip).take(20).collect();
         let span = KeySpan { order: Order::Descending, ..span };
-        assert_eq!(walked(tx, span), downwards);
+        assert_eq!(walked(tx, table, span), downwards);
     }
     for key in model.keys().chain(ends) {
-        assert_eq!(tx.get_raw(PACKED, key).expect("read").as_ref(), model.get(key));
+        assert_eq!(tx.get_raw(table, key).expect("read").as_ref(), model.get(key));
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn packed_table_shows_the_same_as_a_map(
+    fn tables_show_the_same_as_a_map(
+        table in prop::sample::select(TABLES.to_vec()),
         steps in vec(steps(), 0..120),
         skip in 0usize..6,
         ends in [keys(), keys()],
@@ -98,27 +101,27 @@ proptest! {
         for step in steps {
             match step {
                 Step::Put(key, payload) => {
-                    tx.put_raw(PACKED, &key, &payload);
+                    tx.put_raw(table, &key, &payload);
                     model.insert(key, payload);
                 }
                 Step::Remove(key) => {
-                    tx.remove_raw(PACKED, &key);
+                    tx.remove_raw(table, &key);
                     model.remove(&key);
                 }
                 Step::Apply => tx.apply().expect("applied"),
             }
         }
-        assert_shows(&tx, &model, skip, &ends);
+        assert_shows(&tx, table, &model, skip, &ends);
         tx.finish().expect("applied");
         transaction.commit().expect("committed");
         let snapshot = Snapshot::begin(&database).expect("a read");
-        assert_shows(&snapshot, &model, skip, &ends);
+        assert_shows(&snapshot, table, &model, skip, &ends);
         let mut each = Model::new();
         let mut note = |key: &[u8], payload: Result<&[u8]>| {
             each.insert(key.to_vec(), payload?.to_vec());
             Ok(())
         };
-        snapshot.each(PACKED, &mut note).expect("a sound table");
+        snapshot.each(table, &mut note).expect("a sound table");
         prop_assert_eq!(each, model);
     }
 }
@@ -137,7 +140,7 @@ async fn entries_of_one_batch_share_values() {
     store.write(write).await.expect("written");
     let snapshot = store.snapshot().expect("open");
     let all = KeySpan { from: &[], until: None, skip: 0, order: Order::Ascending };
-    assert_eq!(walked(&*snapshot, all).len(), 20);
+    assert_eq!(walked(&*snapshot, PACKED, all).len(), 20);
     assert!(snapshot.len(PACKED).expect("read") <= 2);
 }
 

@@ -1,6 +1,5 @@
 //! Indexes, counts and versions compared with a model, over writes that are kept and writes that are undone.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use futures_util::future::join_all;
@@ -235,58 +234,6 @@ proptest! {
         prop_assert_eq!(values(&tx), before);
         prop_assert!(tx.changes().is_empty() && !tx.wrote_anything());
     }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
-
-    #[test]
-    fn walk_shows_changes_as_if_they_were_applied(
-        stored in vec(steps(), 0..24),
-        pending in vec(steps(), 0..24),
-        skip in 0usize..6,
-        cut in any::<u8>(),
-    ) {
-        let scratch = Scratch::empty();
-        let database = Database::create(scratch.path()).expect("a file");
-        let transaction = begin(&database).expect("a transaction");
-        let mut tx = WriteTx::new(&transaction);
-        tx.create_tables().expect("tables");
-        for step in &stored {
-            step.perform(&mut tx).expect("written");
-        }
-        tx.apply().expect("applied");
-        for step in &pending {
-            step.perform(&mut tx).expect("written");
-        }
-        let merged = walks(&tx, skip, cut);
-        tx.apply().expect("applied");
-        prop_assert_eq!(merged, walks(&tx, skip, cut));
-    }
-}
-
-/// Returns the keys of partial walks over each table, in both orders. `cut` chooses where they begin and end.
-fn walks(tx: &WriteTx<'_>, skip: usize, cut: u8) -> Vec<Vec<u8>> {
-    let keys: Vec<_> = values(tx).into_iter().map(|(_, key, _)| key).collect();
-    let middle = keys.get(usize::from(cut) % keys.len().max(1)).cloned().unwrap_or_default();
-    let mut seen = Vec::new();
-    for table in Table::ALL {
-        for order in [Order::Ascending, Order::Descending] {
-            for (from, until) in
-                [(&[][..], None), (&middle[..], None), (&[][..], Some(&middle[..]))]
-            {
-                let span = KeySpan { from, until, skip, order };
-                let mut left = 5;
-                let mut note = |key: &[u8], _: &[u8]| {
-                    seen.push(key.to_vec());
-                    left -= 1;
-                    Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-                };
-                tx.raw_between(*table, span, &mut note).expect("a sound table");
-            }
-        }
-    }
-    seen
 }
 
 /// Returns every value that a write under way reads.

@@ -6,8 +6,6 @@ mod metrics;
 mod nodes;
 mod upgrades;
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::store::disk::file_system::{FsHandle, OsFileSystem};
 use crate::store::node::shared_database::{found_workspace, open_copy};
@@ -66,20 +64,8 @@ impl Shared {
     /// Asserts that the copy of `store` has what the origin has, and that both are sound.
     async fn assert_same(&self, store: &Store) {
         let snapshot = store.fresh().await.expect("a fresh state");
-        let mut copied = BTreeMap::new();
-        for table in Table::ALL {
-            let mut note = |key: &[u8], sealed: &[u8]| {
-                copied.insert((*table, key.to_vec()), sealed.to_vec());
-                Ok(())
-            };
-            snapshot.each_sealed(*table, &mut note).expect("a sound table");
-        }
         assert_eq!(snapshot.position, self.position());
-        let stored = self.origin.content();
-        for (key, sealed) in &stored {
-            assert_eq!(copied.get(key), Some(sealed), "{key:?}");
-        }
-        assert_eq!(copied.len(), stored.len());
+        assert_eq!(stored(&snapshot), self.origin.content());
         // The check compares both, too.
         self.origin.end_script();
         assert_clean(&check(store).await);
