@@ -153,9 +153,8 @@ impl Timestamp {
         let year = months.div_euclid(12);
         let day = moment.day().min(month.length(year));
         let date = Date::from_calendar_date(year, month, day).ok()?;
-        let moment = moment.replace_date(date);
-        let micros = i64::try_from(moment.unix_timestamp_nanos() / 1_000).ok()?;
-        (FIRST..=LAST).contains(&micros).then_some(Self(micros))
+        let before = Self::from(moment.replace_date(date));
+        (FIRST..=LAST).contains(&before.0).then_some(before)
     }
 
     /// Returns the time from `earlier` to this time, or zero if it is later.
@@ -172,6 +171,12 @@ impl Timestamp {
             moved @ FIRST..=LAST => Self(moved),
             _ => Self(LAST),
         }
+    }
+}
+
+impl From<OffsetDateTime> for Timestamp {
+    fn from(moment: OffsetDateTime) -> Self {
+        i64::try_from(moment.unix_timestamp_nanos() / 1_000).map_or(Self::MAX, Self)
     }
 }
 
@@ -215,8 +220,7 @@ impl<'de> Deserialize<'de> for Timestamp {
             return i64::deserialize(deserializer).map(Self);
         }
         let text = String::deserialize(deserializer)?;
-        let moment = OffsetDateTime::parse(&text, &Rfc3339).map_err(de::Error::custom)?;
-        i64::try_from(moment.unix_timestamp_nanos() / 1_000).map(Self).map_err(de::Error::custom)
+        OffsetDateTime::parse(&text, &Rfc3339).map(Self::from).map_err(de::Error::custom)
     }
 }
 

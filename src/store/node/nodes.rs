@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use time::OffsetDateTime;
 use tokio::sync::oneshot;
 
 use crate::base::error::{Error, Result};
@@ -31,23 +30,6 @@ const CLOCK_TOLERANCE: u64 = 1000;
 /// After this many heartbeats without one of another node of the same name, there is no such node.
 const ALONE_AFTER: u32 = 5;
 
-/// A server that works with a shared database, or did so lately.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeStatus {
-    /// The name of the node.
-    pub name: String,
-    /// The release that it runs.
-    pub release: String,
-    /// The number of the last commit that its copy held at its last heartbeat.
-    pub position: u64,
-    /// How many commits of the database the copy lacked then; `None` if the database does not answer, or has no heartbeat.
-    pub behind: Option<u64>,
-    /// The time of the last heartbeat, by the clock of the database; `None` if it does not answer, or has none.
-    pub seen_at: Option<Timestamp>,
-    /// What keeps the node from serving.
-    pub problem: Option<String>,
-}
-
 impl Store {
     /// Returns the name of this node of a shared database, or `None` for a data file.
     pub(crate) fn node(&self) -> Option<&str> {
@@ -59,12 +41,12 @@ impl Store {
     ///
     /// # Errors
     /// 503 when the database does not answer and this process is no node.
-    pub(crate) async fn nodes(&self) -> Result<Option<Vec<NodeStatus>>> {
+    pub(crate) async fn nodes(&self) -> Result<Option<Vec<Node>>> {
         let Some(source) = &self.shared.origin else { return Ok(None) };
         let is_node = source.state.is_node.load(Ordering::Acquire);
         let own = self.node().filter(|_| is_node);
         let problem = self.troubles().into_iter().next().map(|(_, text)| text);
-        let found = match ask(Arc::clone(source)).await? {
+        let mut nodes = match ask(Arc::clone(source)).await? {
             Ok(nodes) => nodes,
             Err(fault) => {
                 let own = own.ok_or_else(|| unavailable(&fault))?;
@@ -73,8 +55,11 @@ impl Store {
             }
         };
         // Later than the nodes, so that none of them is ahead.
-        let head = self.fresh().await.ok().map(|state| state.position.seq);
-        let mut nodes: Vec<_> = found.into_iter().map(|node| status(node, head)).collect();
+        if let Ok(state) = self.fresh().await {
+            for node in &mut nodes {
+                node.behind = Some(state.position.seq.saturating_sub(node.position));
+            }
+        }
         // This process knows its own problem before it can tell the database, and also if it never can.
         if let Some(own) = own {
             match nodes.iter_mut().find(|node| node.name == own) {
@@ -86,8 +71,8 @@ impl Store {
         Ok(Some(nodes))
     }
 
-    fn own_status(&self, name: &str, problem: Option<String>) -> NodeStatus {
-        NodeStatus {
+    fn own_status(&self, name: &str, problem: Option<String>) -> Node {
+        Node {
             name: name.to_owned(),
             release: env!("CARGO_PKG_VERSION").to_owned(),
             position: self.snapshot().map_or(0, |state| state.position.seq),
@@ -105,14 +90,6 @@ async fn ask(source: Arc<CopySource>) -> Result<Result<Vec<Node>, Fault>> {
     let thread = std::thread::Builder::new().name("nodes".to_owned());
     thread.spawn(ask).map_err(Error::internal)?;
     answer.await.map_err(Error::internal)
-}
-
-fn status(node: Node, head: Option<u64>) -> NodeStatus {
-    let Node { name, release, seq, seen, problem } = node;
-    let micros = i64::try_from(seen.unix_timestamp_nanos() / 1000).unwrap_or(i64::MAX);
-    let seen_at = Some(Timestamp::from_micros(micros));
-    let behind = head.map(|head| head.saturating_sub(seq));
-    NodeStatus { name, release, position: seq, behind, seen_at, problem }
 }
 
 impl Store {
@@ -144,7 +121,7 @@ struct Heartbeat {
 struct Known {
     beats: u64,
     /// When the last one was recorded, by the clock of the origin. `None` if that is unknown.
-    seen: Option<OffsetDateTime>,
+    seen: Option<Timestamp>,
     /// How many were recorded since another node of this name recorded one.
     alone: u32,
     /// Since when the origin takes none.
@@ -155,9 +132,9 @@ struct Known {
 impl Heartbeat {
     fn run(mut self) {
         loop {
-            let (begun, problem) = (Instant::now(), self.problem());
-            match self.source.origin.heartbeat(self.position(), now(), problem.as_deref()) {
-                Ok(beat) => self.note_beat(begun, beat),
+            let (begun, now, problem) = (Instant::now(), Clock::System.now(), self.problem());
+            match self.source.origin.heartbeat(self.position(), problem.as_deref()) {
+                Ok(beat) => self.note_beat(begun, now, beat),
                 Err(cause) => self.note_failure(begun, &cause),
             }
             if !self.source.state.pause(BEAT_INTERVAL) {
@@ -166,11 +143,11 @@ impl Heartbeat {
         }
     }
 
-    fn note_beat(&mut self, begun: Instant, beat: Beat) {
+    fn note_beat(&mut self, begun: Instant, now: Timestamp, beat: Beat) {
         self.source.state.note_beat(begun);
         self.source.state.troubles.end(&[Trouble::Writes]);
         self.known.failing = None;
-        self.compare_clocks(beat.ahead);
+        self.compare_clocks(beat.ahead(now));
         self.compare_names(&beat);
         self.known.beats += 1;
         if self.known.beats.is_multiple_of(BEATS_PER_TRIM) {
@@ -243,9 +220,4 @@ impl Heartbeat {
     fn position(&self) -> Position {
         self.shared.snapshot.load_full().map_or(Position::NONE, |state| state.position)
     }
-}
-
-fn now() -> OffsetDateTime {
-    let micros = i128::from(Clock::System.now().micros());
-    OffsetDateTime::from_unix_timestamp_nanos(micros * 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }

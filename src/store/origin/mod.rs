@@ -17,10 +17,10 @@ pub(super) mod trouble;
 
 use std::fmt::{self, Display};
 
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::store::values::position::{OriginRow, Position, Primary};
 use crate::store::values::schema::{FORMAT, Table};
 
@@ -130,30 +130,38 @@ pub struct Lacking {
     pub of: u64,
 }
 
-/// A server that works with the origin, or did so.
+/// A server that works with the origin, or did so lately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// The name of the node.
     pub name: String,
     /// The release that it runs.
     pub release: String,
-    /// The number of the last commit that its copy held at the last heartbeat.
-    pub seq: u64,
-    /// The time of the last heartbeat, by the clock of the origin.
-    pub seen: OffsetDateTime,
-    /// What kept the node from serving then.
+    /// The number of the last commit that its copy held at its last heartbeat.
+    pub position: u64,
+    /// How many commits of the origin the copy lacked then; `None` if the origin does not answer, or has no heartbeat. An origin
+    /// itself does not count them.
+    pub behind: Option<u64>,
+    /// The time of the last heartbeat, by the clock of the origin; `None` if it does not answer, or has none.
+    pub seen_at: Option<Timestamp>,
+    /// What keeps the node from serving.
     pub problem: Option<String>,
 }
 
 /// What the origin says of a heartbeat that it has recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beat {
-    /// How many milliseconds the clock of the node is ahead of that of the origin.
-    pub ahead: i64,
     /// The time of this heartbeat, by the clock of the origin.
-    pub seen: OffsetDateTime,
+    pub seen: Timestamp,
     /// The time of the last one before under the same name, by whichever process.
-    pub before: Option<OffsetDateTime>,
+    pub before: Option<Timestamp>,
+}
+
+impl Beat {
+    /// Returns how many milliseconds a clock that showed `now` is ahead of that of the origin.
+    pub const fn ahead(&self, now: Timestamp) -> i64 {
+        now.micros().saturating_sub(self.seen.micros()) / 1_000
+    }
 }
 
 /// Receives rows of the origin, one at a time.
@@ -210,13 +218,8 @@ pub trait Origin: Send + Sync + 'static {
     fn value(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Fault>;
 
     /// Records that this node works, that its copy holds `position`, and what keeps it from serving. This is a durable commit
-    /// of the database. The clock of this node shows `now`.
-    fn heartbeat(
-        &self,
-        position: Position,
-        now: OffsetDateTime,
-        problem: Option<&str>,
-    ) -> Result<Beat, Fault>;
+    /// of the database.
+    fn heartbeat(&self, position: Position, problem: Option<&str>) -> Result<Beat, Fault>;
 
     /// Forgets removed rows and commits before the last `keep` commits.
     fn trim(&self, keep: u64) -> Result<(), Fault>;

@@ -174,12 +174,7 @@ impl Origin for Postgres {
         })
     }
 
-    fn heartbeat(
-        &self,
-        position: Position,
-        now: OffsetDateTime,
-        problem: Option<&str>,
-    ) -> Result<Beat, Fault> {
+    fn heartbeat(&self, position: Position, problem: Option<&str>) -> Result<Beat, Fault> {
         // Every encoding of a database has these characters.
         let problem = problem.map(|text| text.replace(|c: char| !c.is_ascii(), "?"));
         let (seq, release) = (parameter(position.seq), env!("CARGO_PKG_VERSION"));
@@ -190,9 +185,8 @@ impl Origin for Postgres {
                 link.wait_durably(ANSWER, link.client().query_one(&statement, &parameters));
             let row = recorded.map_err(|failure| failure.of_question())?;
             let seen: OffsetDateTime = column(&row, 0)?;
-            let ahead = (now - seen).whole_milliseconds();
-            let ahead = i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX });
-            Ok(Beat { ahead, seen, before: column(&row, 1)? })
+            let before: Option<OffsetDateTime> = column(&row, 1)?;
+            Ok(Beat { seen: seen.into(), before: before.map(Into::into) })
         })
     }
 
@@ -228,11 +222,13 @@ impl Origin for Postgres {
 
     fn nodes(&self) -> Result<Vec<Node>, Fault> {
         let node = |row: &Row| {
+            let seen: OffsetDateTime = column(row, 3)?;
             Ok(Node {
                 name: column(row, 0)?,
                 release: column(row, 1)?,
-                seq: number(row, 2)?,
-                seen: column(row, 3)?,
+                position: number(row, 2)?,
+                behind: None,
+                seen_at: Some(seen.into()),
                 problem: column(row, 4)?,
             })
         };

@@ -1,8 +1,8 @@
 //! The calls of the origin in memory.
 
-use time::OffsetDateTime;
 use uuid::Uuid;
 
+use crate::base::time::Clock;
 use crate::store::values::position::{OriginRow, Position, Primary};
 use crate::store::values::schema::Table;
 
@@ -131,12 +131,7 @@ impl Origin for Scripted {
         })
     }
 
-    fn heartbeat(
-        &self,
-        position: Position,
-        now: OffsetDateTime,
-        problem: Option<&str>,
-    ) -> Result<Beat, Fault> {
+    fn heartbeat(&self, position: Position, problem: Option<&str>) -> Result<Beat, Fault> {
         let mut inner = self.inner();
         if inner.is_away() {
             return Err(away());
@@ -144,15 +139,17 @@ impl Origin for Scripted {
         if inner.outage == Some(Outage::Heartbeats) {
             return Err(Fault::Away("the script takes no heartbeats".to_owned()));
         }
+        let seen = Clock::System.now();
         let node = Node {
             name: self.node().to_owned(),
             release: env!("CARGO_PKG_VERSION").to_owned(),
-            seq: position.seq,
-            seen: now,
+            position: position.seq,
+            behind: None,
+            seen_at: Some(seen),
             problem: problem.map(str::to_owned),
         };
         let before = std::mem::replace(&mut inner.state.nodes, vec![node]);
-        Ok(Beat { ahead: 0, seen: now, before: before.first().map(|node| node.seen) })
+        Ok(Beat { seen, before: before.first().and_then(|node| node.seen_at) })
     }
 
     fn trim(&self, keep: u64) -> Result<(), Fault> {

@@ -358,14 +358,13 @@ fn failing_copy_gets_its_own_error_back(nodes: &Nodes) {
 fn heartbeat_shows_the_node(nodes: &Nodes) {
     let first = found(&*nodes.a, &[]);
     assert_eq!(nodes.a.nodes().expect("an answer"), []);
-    let now = time::macros::datetime!(2020-01-01 0:00 UTC);
     let mut before = None;
     for (position, problem) in [(Position::NONE, Some("a problem")), (first, None)] {
-        let beat = nodes.a.heartbeat(position, now, problem).expect("an answer");
+        let beat = nodes.a.heartbeat(position, problem).expect("an answer");
         assert_eq!(before.replace(beat.seen), beat.before);
         let [node] = &nodes.b.nodes().expect("an answer")[..] else { panic!("not one node") };
-        assert_eq!((node.seen, node.problem.as_deref()), (beat.seen, problem));
-        assert_eq!((node.seq, &*node.release), (position.seq, env!("CARGO_PKG_VERSION")));
+        assert_eq!((node.seen_at, node.problem.as_deref()), (Some(beat.seen), problem));
+        assert_eq!((node.position, &*node.release), (position.seq, env!("CARGO_PKG_VERSION")));
         assert!(node.name.starts_with("node"), "{}", node.name);
     }
 }

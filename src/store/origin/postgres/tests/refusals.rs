@@ -87,8 +87,7 @@ fn password_comes_from_a_file_that_is_read_at_each_connection() {
 #[ignore = "needs PostgreSQL"]
 fn problem_of_a_node_is_stored_in_ascii() {
     let Database { schema: _schema, origin, first } = Database::new();
-    let now = OffsetDateTime::UNIX_EPOCH;
-    origin.heartbeat(first, now, Some("d\u{e9}j\u{e0} vu")).expect("an answer");
+    origin.heartbeat(first, Some("d\u{e9}j\u{e0} vu")).expect("an answer");
     assert_eq!(origin.nodes().expect("an answer")[0].problem.as_deref(), Some("d?j? vu"));
 }
 
@@ -129,15 +128,15 @@ fn missing_grants_are_refused_by_name() {
     grant("SELECT, INSERT, UPDATE ON steward_nodes, steward_head, steward_commits");
     grant("INSERT ON steward_rows");
     // A heartbeat needs what a commit needs.
-    let why = refusal(origin.heartbeat(first, OffsetDateTime::UNIX_EPOCH, None));
+    let why = refusal(origin.heartbeat(first, None));
     assert!(why.contains("permission denied for table steward_rows"), "{why}");
     grant(&format!("SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema}"));
     let second = taken(&origin, first, &[put("a", "2")]);
-    origin.heartbeat(second, OffsetDateTime::UNIX_EPOCH, None).expect("an answer");
+    origin.heartbeat(second, None).expect("an answer");
     origin.trim(0).expect("an answer");
     assert_eq!(turn(&origin, second).0, second);
     guest.schema.execute("DROP TABLE steward_nodes");
-    let why = refusal(origin.heartbeat(second, OffsetDateTime::UNIX_EPOCH, None));
+    let why = refusal(origin.heartbeat(second, None));
     assert!(why.contains("steward_nodes") && why.contains("has lost this table"), "{why}");
 }
 

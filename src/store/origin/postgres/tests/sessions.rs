@@ -6,6 +6,7 @@ use std::thread;
 use socket2::{Domain, Socket, Type};
 use tokio_postgres::SimpleQueryMessage;
 
+use crate::base::time::Clock;
 use crate::wait::until;
 
 use super::faults::hurry;
@@ -111,11 +112,10 @@ fn copy_that_lacks_many_rows_takes_them_without_limits() {
 #[ignore = "needs PostgreSQL"]
 fn heartbeat_tells_how_far_the_clocks_are_apart() {
     let database = Database::new();
-    let now = OffsetDateTime::now_utc();
+    let now = Clock::System.now();
+    let beat = database.origin.heartbeat(database.first, None).expect("an answer");
     for hours in [-1, 0, 1] {
-        let shown = now + time::Duration::hours(hours);
-        let beat = database.origin.heartbeat(database.first, shown, None).expect("an answer");
-        let found = beat.ahead;
+        let found = beat.ahead(now.plus_seconds(hours * 3_600));
         // The time since `now` counts too.
         assert!((found - hours * 3_600_000).abs() < 1_800_000, "{found} for {hours}");
     }
@@ -212,8 +212,7 @@ fn commit_whose_wait_for_a_standby_is_ended_is_unknown() {
         let head = waiting.head;
         let unconfirmed = waiting.end(by, |origin| origin.confirm(head));
         assert!(matches!(unconfirmed, Err(Fault::Away(_))), "{by}: {unconfirmed:?}");
-        let now = OffsetDateTime::UNIX_EPOCH;
-        let beat = waiting.end(by, |origin| origin.heartbeat(head, now, None));
+        let beat = waiting.end(by, |origin| origin.heartbeat(head, None));
         assert!(matches!(beat, Err(Fault::Away(_))), "{by}: {beat:?}");
         let (from, replaced) = (waiting.head, new_name());
         let outcome = waiting.end(by, |origin| {
@@ -226,7 +225,7 @@ fn commit_whose_wait_for_a_standby_is_ended_is_unknown() {
     }
     waiting.set_standbys("''");
     until("no standby is waited for", || waiting.origin.confirm(waiting.head).ok());
-    assert!(waiting.origin.heartbeat(waiting.head, OffsetDateTime::UNIX_EPOCH, None).is_ok());
+    assert!(waiting.origin.heartbeat(waiting.head, None).is_ok());
 }
 
 #[test]
