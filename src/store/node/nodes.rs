@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
-
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::time::{Clock, Timestamp};
+use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::disk::engine::unavailable;
 use crate::store::disk::open_error::OpenError;
 use crate::store::origin::copy_source::CopySource;
@@ -45,8 +44,9 @@ impl Store {
         let Some(source) = &self.shared.origin else { return Ok(None) };
         let is_node = source.state.is_node.load(Ordering::Acquire);
         let own = self.node().filter(|_| is_node);
-        let problem = self.troubles().into_iter().next().map(|(_, text)| text);
-        let mut nodes = match ask(Arc::clone(source)).await? {
+        let (problem, origin) = (problem_of(source), Arc::clone(&source.origin));
+        // On a thread of its own: the methods of an origin block, and never run on a thread of an async runtime.
+        let mut nodes = match run_low_priority(Priority::Answer, move || origin.nodes()).await? {
             Ok(nodes) => nodes,
             Err(fault) => {
                 let own = own.ok_or_else(|| unavailable(&fault))?;
@@ -83,13 +83,9 @@ impl Store {
     }
 }
 
-/// Asks on a thread of its own: the methods of an origin block, and never run on a thread of an async runtime.
-async fn ask(source: Arc<CopySource>) -> Result<Result<Vec<Node>, Fault>> {
-    let (reply, answer) = oneshot::channel();
-    let ask = move || drop(reply.send(source.origin.nodes()));
-    let thread = std::thread::Builder::new().name("nodes".to_owned());
-    thread.spawn(ask).map_err(Error::internal)?;
-    answer.await.map_err(Error::internal)
+/// Returns the gravest trouble of this node, as the list of nodes shows it.
+fn problem_of(source: &CopySource) -> Option<String> {
+    source.state.troubles.list().into_iter().next().map(|(_, text)| text)
 }
 
 impl Store {
@@ -132,7 +128,8 @@ struct Known {
 impl Heartbeat {
     fn run(mut self) {
         loop {
-            let (begun, now, problem) = (Instant::now(), Clock::System.now(), self.problem());
+            let problem = problem_of(&self.source);
+            let (begun, now) = (Instant::now(), Clock::System.now());
             match self.source.origin.heartbeat(self.position(), problem.as_deref()) {
                 Ok(beat) => self.note_beat(begun, now, beat),
                 Err(cause) => self.note_failure(begun, &cause),
@@ -206,11 +203,6 @@ impl Heartbeat {
         if let Err(cause) = thread.spawn(trim) {
             tracing::warn!(%cause, "the database could not forget old commits");
         }
-    }
-
-    /// Returns the troubles of this node, as the list of nodes shows them.
-    fn problem(&self) -> Option<String> {
-        self.source.state.troubles.list().into_iter().next().map(|(_, text)| text)
     }
 
     fn note(&self, trouble: Trouble, cause: &str) {
