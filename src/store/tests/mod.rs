@@ -1,11 +1,9 @@
 //! Tests of the store on real files, with record types of their own.
 
-mod cooldowns;
 mod copying;
 mod damage;
 mod lines;
 mod migrating;
-mod names;
 mod opening;
 mod origin;
 mod packing;
