@@ -29,6 +29,13 @@ pub fn put_position(
     Ok(())
 }
 
+/// Stores the position, and the server that has it, in a commit of their own.
+pub fn commit_position(database: &Database, position: Position, primary: Primary) -> Result<()> {
+    let transaction = begin(database)?;
+    put_position(&transaction, position, primary)?;
+    transaction.commit().map_err(storage_error)
+}
+
 /// Returns the position of a copy, or `None` if the file is not a copy.
 pub fn position_of(database: &Database) -> Result<Option<Position>> {
     Ok(stored(database)?.map(|(position, _)| position))
@@ -65,7 +72,5 @@ fn read(stored: &[u8]) -> Option<(Position, Primary)> {
 /// Gives `to`, which will replace the file of `from`, the position of `from`, if that is a copy.
 pub fn carry_position(from: &Database, to: &Database) -> Result<()> {
     let Some((position, primary)) = stored(from)? else { return Ok(()) };
-    let transaction = begin(to)?;
-    put_position(&transaction, position, primary)?;
-    transaction.commit().map_err(storage_error)
+    commit_position(to, position, primary)
 }

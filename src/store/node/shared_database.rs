@@ -8,13 +8,13 @@ use redb::Database;
 
 use crate::base::error::{Error, Result};
 use crate::base::secret::{SeededRng, SigningSecret};
-use crate::store::disk::engine::{DEFAULT_CACHE, begin, close, storage_error};
+use crate::store::disk::engine::{DEFAULT_CACHE, close};
 use crate::store::disk::file::{self, FileLock, Owner, follow_link};
 use crate::store::disk::file_system::{FileSystem, FsHandle};
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::{Destination, Place, ShownPath};
 use crate::store::format::secrets::{require_same_secret, stored_secret};
-use crate::store::format::stored_position::put_position;
+use crate::store::format::stored_position::commit_position;
 use crate::store::opening::fill_new;
 use crate::store::origin::copy::{self, origin_error};
 use crate::store::origin::copy_source::{CopySource, stored_rows, take_rows, take_turn};
@@ -148,9 +148,7 @@ pub fn found_workspace<T>(
     rng: &mut SeededRng,
     fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
-    if origin.head().map_err(|fault| origin_error(origin, fault))?.is_some() {
-        return Err(OpenError::HasWorkspace(origin.shown().to_owned()));
-    }
+    require_empty(origin)?;
     file::require_absent(fs, copy)?;
     let lock = FileLock::acquire(copy)?;
     let founded = file::create(fs, copy, Owner::OfFolder, cache, |database| {
@@ -160,9 +158,7 @@ pub fn found_workspace<T>(
         let position = founded.map_err(|fault| origin_error(origin, fault))?;
         let position =
             position.ok_or_else(|| OpenError::HasWorkspace(origin.shown().to_owned()))?;
-        let transaction = begin(database)?;
-        put_position(&transaction, position, origin.primary())?;
-        transaction.commit().map_err(storage_error)?;
+        commit_position(database, position, origin.primary())?;
         Ok(filled)
     });
     lock.release();
@@ -221,13 +217,14 @@ pub fn found_workspace_from(
 /// # Errors
 /// As [`found_workspace_from`].
 pub fn require_no_workspace(place: &Place) -> Result<(), OpenError> {
-    on_thread(|| {
-        let origin = connect(place)?;
-        match origin.head().map_err(|fault| origin_error(&*origin, fault))? {
-            None => Ok(()),
-            Some(_) => Err(OpenError::HasWorkspace(origin.shown().to_owned())),
-        }
-    })
+    on_thread(|| require_empty(&*connect(place)?))
+}
+
+fn require_empty(origin: &dyn Origin) -> Result<(), OpenError> {
+    match origin.head().map_err(|fault| origin_error(origin, fault))? {
+        None => Ok(()),
+        Some(_) => Err(OpenError::HasWorkspace(origin.shown().to_owned())),
+    }
 }
 
 /// Opens the data file at `path` for `work`.

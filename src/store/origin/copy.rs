@@ -11,13 +11,15 @@ use std::path::Path;
 use redb::{Database, WriteTransaction};
 
 use crate::base::error::Result;
-use crate::store::disk::engine::{begin, close, storage_error};
+use crate::store::disk::engine::close;
 use crate::store::disk::file;
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
 use crate::store::format::migrate::{STEPS, format_of, migrate, names_all_tables, stored_format};
 use crate::store::format::secrets::WorkspaceId;
-use crate::store::format::stored_position::{position_of, primary_of, put_position};
+use crate::store::format::stored_position::{
+    commit_position, position_of, primary_of, put_position,
+};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::key::Key;
 use crate::store::values::payload::{damaged, unseal};
@@ -263,8 +265,6 @@ pub fn upgrade(database: &Database, source: &CopySource) -> Result<Position, Fau
         position = turn.replace(random_name(), &mut stored_rows(&Snapshot::begin(database)?))?;
         tracing::info!(from = found, to = FORMAT, "migrated the database to this release");
     }
-    let transaction = begin(database)?;
-    put_position(&transaction, position, source.origin.primary())?;
-    transaction.commit().map_err(storage_error)?;
+    commit_position(database, position, source.origin.primary())?;
     Ok(position)
 }

@@ -121,9 +121,9 @@ impl OriginState {
         self.is_away.load(Ordering::Acquire)
     }
 
-    /// Sets whether the origin is away. Returns whether this changed.
-    pub fn set_away(&self, is_away: bool) -> bool {
-        self.is_away.swap(is_away, Ordering::AcqRel) != is_away
+    /// Sets whether the origin is away.
+    pub fn set_away(&self, is_away: bool) {
+        self.is_away.store(is_away, Ordering::Release);
     }
 
     /// Records an answer about what is new.

@@ -51,10 +51,7 @@ impl Store {
     /// Those of [`fresh`](Self::fresh) for a shared database. A data file needs no wait.
     #[doc(hidden)]
     pub async fn refresh(&self) -> Result<()> {
-        match &self.shared.origin {
-            None => Ok(()),
-            Some(_) => self.fresh().await.map(drop),
-        }
+        if self.is_shared() { self.fresh().await.map(drop) } else { Ok(()) }
     }
 
     /// Waits until a failover of the shared database keeps everything that reads of this node show. Call it before a response
