@@ -14,7 +14,8 @@ use crate::config::Config;
 use crate::operator::bootstrap::{self, CreatedWorkspace, InitialRecords};
 use crate::operator::{Operation, perform};
 use crate::store::{
-    Cell, Compacted, OpenError, Place, Progress, RepeatedWarning, Store, beside, give_to_owner,
+    Cell, Compacted, OpenError, Place, Progress, RepeatedWarning, Store, beside, folder_of,
+    give_to_owner,
 };
 
 use super::Failure;
@@ -170,8 +171,7 @@ fn write_key_file(path: &Path, data: &Path, key: &str) -> Result<(), OpenError> 
         writeln!(file, "{key}")?;
         // Syncs the folder too: without its file name, the data file would be lost.
         file.sync_all()?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+        std::fs::File::open(folder_of(path))?.sync_all()
     };
     write().map_err(|cause| {
         // It has at most a part of the key.
