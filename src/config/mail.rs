@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -146,8 +145,8 @@ impl FromStr for SmtpUrl {
 fn parse_protection(url: &Url, host: &Host) -> Result<Protection, String> {
     let here = match host {
         Host::Domain(name) => name == "localhost",
-        Host::Ipv4(address) => IpAddr::V4(*address).is_loopback(),
-        Host::Ipv6(address) => IpAddr::V6(*address).is_loopback(),
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
     };
     match (url.scheme(), url.query()) {
         ("smtps", None) => Ok(Protection::Tls),
