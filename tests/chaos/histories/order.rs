@@ -7,7 +7,12 @@ use crate::model::steps::Step;
 use crate::model::world::World;
 use crate::support::TestResponse;
 
-use super::records::Span;
+/// When a request was sent and when its response arrived, by one clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Span {
+    pub begin: u64,
+    pub end: u64,
+}
 
 /// A request and its response.
 #[derive(Debug)]

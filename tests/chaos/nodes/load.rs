@@ -1,7 +1,8 @@
-//! The load of a cluster: counters that all nodes increment and read, and dashboards that they create.
+//! The load of a cluster: counters that all nodes increment and read, and dashboards that they create and list.
 //!
 //! An increment reads the counter and changes it with `If-Match`. So two acknowledged increments to one value are a lost
-//! update. Every read is held against the highest value that was acknowledged anywhere before the read began.
+//! update. Every read is held against the highest value that was acknowledged anywhere before the read began. All
+//! dashboards are created and none is deleted, so a list of one moment has all ids up to its last one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,18 +15,20 @@ use serde_json::{Value, json};
 use super::{Answer, Cluster};
 use crate::model::service::may_be_done;
 use crate::sizes::seed;
-use crate::support::process::{Connection, Reply, until};
+use crate::support::process::{Connection, Reply, id_and_name, until};
 use crate::support::sim::TestRng;
 
 const COUNTERS: usize = 20;
 /// How many threads write at each node, and how many read.
 const WRITERS: usize = 8;
 const READERS: usize = 4;
+/// One reader lists the dashboards until there are so many, which one page shows.
+const LISTED: usize = 900;
 
 pub struct Load<'c> {
     cluster: &'c Cluster,
     counters: Vec<Counter>,
-    /// The names of acknowledged dashboards by id.
+    /// The names of acknowledged dashboards by id, and of those that were there before.
     created: Mutex<BTreeMap<u64, String>>,
     /// How many writes each node acknowledged.
     acknowledged: Vec<AtomicU64>,
@@ -107,8 +110,9 @@ impl Drop for EndOnDrop<'_> {
 impl<'c> Load<'c> {
     /// Creates the counters.
     pub fn new(cluster: &'c Cluster) -> Self {
+        let (known, _) = cluster.list(0);
         let create = |_| {
-            let made = cluster.ask(0, "POST", &cluster.dashboards, Some(&json!({ "name": "0" })));
+            let made = cluster.ask(0, "POST", &cluster.dashboards, Some(&named("0")));
             Counter {
                 path: format!("{}{}/", cluster.dashboards, made.ok()["id"]),
                 floor: AtomicU64::new(0),
@@ -119,7 +123,7 @@ impl<'c> Load<'c> {
         Self {
             cluster,
             counters: (0..COUNTERS).map(create).collect(),
-            created: Mutex::default(),
+            created: Mutex::new(known.into_iter().collect()),
             acknowledged: cluster.nodes.iter().map(|_| AtomicU64::new(0)).collect(),
             reads: AtomicU64::new(0),
             lost_updates: AtomicU64::new(0),
@@ -149,9 +153,13 @@ impl<'c> Load<'c> {
         let name = node * (WRITERS + READERS) + number;
         let dice = TestRng((self.seed << 32) + name as u64);
         let mut client = Client { load: self, node, connection: None, dice };
-        let mut created = 0;
+        // Names are idempotency keys, so those of an earlier load are not used again.
+        let mut created = self.created().len();
         while !self.is_over.load(Ordering::SeqCst) {
-            if number >= WRITERS {
+            let lists = number == WRITERS && self.created.lock().unwrap().len() < LISTED;
+            if lists {
+                client.list();
+            } else if number >= WRITERS {
                 client.read();
             } else if client.dice.next().is_multiple_of(2) {
                 client.increment();
@@ -171,6 +179,11 @@ impl<'c> Load<'c> {
         }
     }
 
+    /// Returns the names of the dashboards that were acknowledged so far, by id.
+    pub fn created(&self) -> BTreeMap<u64, String> {
+        self.created.lock().unwrap().clone()
+    }
+
     /// Returns how many lost updates were found.
     pub fn lost_updates(&self) -> u64 {
         self.lost_updates.load(Ordering::Relaxed)
@@ -183,17 +196,10 @@ impl<'c> Load<'c> {
 
     /// Compares what the first node shows with what was acknowledged.
     pub fn end(self) -> Report {
-        let (listed, count) = self.cluster.list(0);
-        let mut wrong = Vec::new();
-        if count != listed.len() as u64 {
-            wrong.push(format!("{count} counted, {} shown", listed.len()));
-        }
-        let mut shown: BTreeMap<u64, String> = listed.into_iter().collect();
-        let ids = shown.keys().next().zip(shown.keys().next_back());
-        let (first, last) = ids.expect("the counters are there");
-        if last - first + 1 != shown.len() as u64 {
-            wrong.push(format!("{} ids from {first} to {last}", shown.len()));
-        }
+        let (rows, count) = self.cluster.rows(0);
+        let mut wrong: Vec<_> = gaps(&rows, count).into_iter().collect();
+        wrong.extend(rows.iter().filter(|row| is_half(row)).map(|row| format!("half: {row}")));
+        let mut shown: BTreeMap<u64, String> = rows.iter().map(id_and_name).collect();
         for counter in &self.counters {
             let id = counter.path.trim_end_matches('/').rsplit('/').next();
             let id = id.and_then(|id| id.parse().ok()).expect("an id");
@@ -222,6 +228,25 @@ impl<'c> Load<'c> {
     }
 }
 
+/// Returns the body of a dashboard. Two members are the same, so that a difference shows a partial change.
+fn named(name: &str) -> Value {
+    json!({ "name": name, "description": name })
+}
+
+/// Whether a change was done in part.
+fn is_half(dashboard: &Value) -> bool {
+    dashboard["name"] != dashboard["description"]
+}
+
+/// Returns what is missing in a whole list of dashboards.
+fn gaps(rows: &[Value], count: u64) -> Option<String> {
+    let ids: BTreeSet<u64> = rows.iter().map(|row| id_and_name(row).0).collect();
+    let (first, last) = (ids.first()?, ids.last()?);
+    let shown = ids.len() as u64;
+    let is_whole = count == shown && last - first + 1 == shown;
+    (!is_whole).then(|| format!("{count} counted, {shown} shown, with ids from {first} to {last}"))
+}
+
 impl Client<'_> {
     fn send(&mut self, method: &str, path: &str, headers: &str, body: Option<&Value>) -> Answer {
         let cluster = self.load.cluster;
@@ -246,8 +271,11 @@ impl Client<'_> {
             }
             return None;
         }
-        let value = reply.json()["name"].as_str().and_then(|name| name.parse().ok());
-        let value: u64 = value.expect("a number");
+        let shown = reply.json();
+        if is_half(&shown) {
+            load.note_unexpected("half of a change", &reply);
+        }
+        let value: u64 = id_and_name(&shown).1.parse().expect("a number");
         load.reads.fetch_add(1, Ordering::Relaxed);
         if value < floor {
             load.stale_reads.fetch_add(1, Ordering::Relaxed);
@@ -256,12 +284,32 @@ impl Client<'_> {
         Some((at, value, reply.header("etag").expect("a tag").to_owned()))
     }
 
+    /// Reads the list.
+    fn list(&mut self) {
+        let load = self.load;
+        let path = format!("{}?limit=1000", load.cluster.dashboards);
+        let Answer::Reply(reply) = self.send("GET", &path, "", None) else { return };
+        let page = reply.json();
+        let rows = page["results"].as_array().map_or(&[][..], Vec::as_slice);
+        let is_right = match reply.status {
+            200 if page["next"].is_null() => {
+                gaps(rows, page["count"].as_u64().expect("a number")).is_none()
+            }
+            200 => true,
+            status => status == 503,
+        };
+        if !is_right {
+            load.note_unexpected("a list", &reply);
+        }
+        load.reads.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn increment(&mut self) {
         let Some((at, value, tag)) = self.read() else { return };
         let load = self.load;
         let counter = &load.counters[at];
         let next = value + 1;
-        let sent = json!({ "name": next.to_string() });
+        let sent = named(&next.to_string());
         let condition = format!("If-Match: {tag}\r\n");
         let is_unknown = match self.send("PATCH", &counter.path, &condition, Some(&sent)) {
             Answer::Refused => false,
@@ -292,7 +340,7 @@ impl Client<'_> {
     /// Creates a dashboard: sends the same request, with the same idempotency key, until some node acknowledges it.
     fn create(&mut self, name: &str) {
         let load = self.load;
-        let sent = json!({ "name": name });
+        let sent = named(name);
         let header = format!("Idempotency-Key: {name}\r\n");
         let home = self.node;
         until("a dashboard is created", || {
@@ -314,6 +362,8 @@ impl Client<'_> {
                     return Some(());
                 }
                 Answer::Cut => _ = load.unknown.fetch_add(1, Ordering::Relaxed),
+                // The only node was killed for good.
+                Answer::Refused if load.is_over.load(Ordering::SeqCst) => return Some(()),
                 Answer::Refused => {}
             }
             self.move_to((self.node + 1) % load.cluster.nodes.len());

@@ -1,4 +1,5 @@
-//! Several nodes of one shared database: kills, freezes, cuts, failovers and partitions.
+//! Several nodes of one shared database: kills, freezes, cuts, failovers and partitions. Also one server on a data file,
+//! under the same load.
 //!
 //! `cargo test --test chaos nodes::` runs them. They need PostgreSQL. `STEWARD_BIN` selects another binary.
 
@@ -6,7 +7,7 @@ mod control;
 mod failover;
 mod frozen;
 mod full_disks;
-mod load;
+pub mod load;
 mod partitions;
 mod torture;
 
@@ -27,18 +28,19 @@ use crate::support::process::{
 const HBA: &str = "local all steward trust";
 
 /// Nodes of one workspace, each with a process and a folder of its own.
-struct Cluster {
-    nodes: Vec<Node>,
+pub struct Cluster {
+    pub nodes: Vec<Node>,
     /// The API key of the first start.
-    key: String,
+    pub key: String,
     /// The path of the dashboards of its project.
-    dashboards: String,
+    pub dashboards: String,
 }
 
 /// A process that serves the workspace, and is killed and started again.
-struct Node {
-    folder: DataFolder,
-    url: String,
+pub struct Node {
+    pub folder: DataFolder,
+    /// The URL of the database, or the name of the data file.
+    data: String,
     /// Further arguments of `serve`.
     args: Vec<String>,
     server: Mutex<Option<Server>>,
@@ -56,23 +58,27 @@ enum Answer {
 
 impl Node {
     /// Starts a node. The first one founds the workspace.
-    fn start(url: String, args: &[&str], is_first: bool) -> Self {
+    fn start(data: String, args: &[&str], is_first: bool) -> Self {
         let folder = DataFolder::empty();
         let args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let first = if is_first { vec!["--found".to_owned()] } else { Vec::new() };
-        let server = serve(&folder, &url, &[&args[..], &first].concat());
+        let server = serve(&folder, &data, &[&args[..], &first].concat());
         let address = Mutex::new(server.address);
-        Self { folder, url, args, server: Mutex::new(Some(server)), address }
+        Self { folder, data, args, server: Mutex::new(Some(server)), address }
     }
 
     fn address(&self) -> SocketAddr {
         *self.address.lock().unwrap()
     }
 
-    /// Kills the process with SIGKILL, and starts another one.
-    fn kill_and_restart(&self) {
+    /// Kills the process with SIGKILL.
+    pub fn kill(&self) {
         self.server.lock().unwrap().take().expect("a running node").kill();
-        let server = serve(&self.folder, &self.url, &self.args);
+    }
+
+    /// Starts another process after a [`kill`](Self::kill).
+    pub fn restart(&self) {
+        let server = serve(&self.folder, &self.data, &self.args);
         *self.address.lock().unwrap() = server.address;
         *self.server.lock().unwrap() = Some(server);
     }
@@ -101,10 +107,10 @@ impl Node {
     }
 }
 
-fn serve(folder: &DataFolder, url: &str, args: &[String]) -> Server {
+fn serve(folder: &DataFolder, data: &str, args: &[String]) -> Server {
     let mut command = cleared(binary());
     command.current_dir(folder.folder());
-    command.args(["serve", "--listen", "127.0.0.1:0", "--json", "--data", url]);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--json", "--data", data]);
     command.args(["--max-dashboards", "1000000"]).args(args);
     Server::start(&mut command).unwrap_or_else(|run| panic!("the node does not start: {run:?}"))
 }
@@ -115,12 +121,20 @@ impl Cluster {
         Self::with(urls, &[])
     }
 
+    /// Starts one server on a new data file.
+    pub fn on_file() -> Self {
+        Self::start(["steward.redb".to_owned()])
+    }
+
     /// Does what [`start`](Self::start) does, with these further arguments of `serve`.
     fn with(urls: impl IntoIterator<Item = String>, args: &[&str]) -> Self {
         let urls = urls.into_iter().enumerate();
         let nodes: Vec<_> = urls.map(|(at, url)| Node::start(url, args, at == 0)).collect();
-        let file = nodes[0].folder.path("steward-copy.redb.first-key");
-        let key = std::fs::read_to_string(file).expect("a key").trim_end().to_owned();
+        let folder = &nodes[0].folder;
+        let mut names = folder.names().into_iter();
+        let file = names.find(|name| name.ends_with(".first-key")).expect("the file of the key");
+        let key = std::fs::read_to_string(folder.path(&file)).expect("a key");
+        let key = key.trim_end().to_owned();
         let mut connection = Connection::open(nodes[0].address()).expect("a connection");
         let projects = connection.send("GET", "/api/projects/", &key, None).expect("a response");
         let project = &projects.ok()["results"][0]["id"];
@@ -149,15 +163,19 @@ impl Cluster {
         })
     }
 
-    /// Returns the ids and names of all dashboards, read page by page, and their number as the last page says.
-    fn list(&self, node: usize) -> (Vec<(u64, String)>, u64) {
-        let get = |path: &str| self.ask(node, "GET", path, None).ok();
-        let (rows, count) = all_rows(&self.dashboards, get);
+    /// Returns all dashboards, read page by page, and their number as the last page says.
+    fn rows(&self, node: usize) -> (Vec<Value>, u64) {
+        all_rows(&self.dashboards, |path| self.ask(node, "GET", path, None).ok())
+    }
+
+    /// Returns the ids and names of all dashboards, and their number as the last page says.
+    pub fn list(&self, node: usize) -> (Vec<(u64, String)>, u64) {
+        let (rows, count) = self.rows(node);
         (rows.iter().map(id_and_name).collect(), count)
     }
 
-    /// Asserts that every node is ready, and that its copy is valid and equals the database.
-    fn check(&self) {
+    /// Asserts that every node is ready, and that its file is valid and equals the database, if there is one.
+    pub fn check(&self) {
         for (at, node) in self.nodes.iter().enumerate() {
             let reply = self.ask(at, "GET", "/_readyz", None);
             assert_eq!(reply.status, 200);

@@ -51,7 +51,10 @@ impl Mishap {
     ) {
         let node = dice.below(cluster.nodes.len());
         match self {
-            Self::Kill => cluster.nodes[node].kill_and_restart(),
+            Self::Kill => {
+                cluster.nodes[node].kill();
+                cluster.nodes[node].restart();
+            }
             Self::Freeze => {
                 cluster.nodes[node].signal(Signal::STOP);
                 let others = (0..cluster.nodes.len()).filter(|other| *other != node);
