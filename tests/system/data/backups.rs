@@ -3,9 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
-use std::thread;
 use std::time::Duration;
 
 use rustix::process::geteuid;
@@ -96,101 +94,6 @@ fn backup_of_a_damaged_file_fails_and_names_the_damage() {
     for name in ["copy.redb", "copy.redb.creating"] {
         assert!(!place.site.path(name).exists(), "{name}");
     }
-}
-
-/// The dashboards that were acknowledged so far, by id.
-#[derive(Default)]
-struct Load {
-    acknowledged: Mutex<Vec<u64>>,
-    refused: Mutex<Vec<String>>,
-    over: AtomicBool,
-}
-
-impl Load {
-    fn count(&self) -> usize {
-        self.acknowledged.lock().unwrap().len()
-    }
-
-    /// Waits for `number` further acknowledged writes.
-    fn more(&self, number: usize) {
-        let before = self.count();
-        until("writes are acknowledged", || (self.count() >= before + number).then_some(()));
-    }
-
-    /// Creates dashboards until the load is over. Counts temporary refusals and retries.
-    fn write(&self, address: std::net::SocketAddr, place: &TestSetup) {
-        let path = format!("/api/projects/{}/dashboards/", place.project);
-        let mut connection = Connection::open(address).expect("a connection");
-        while !self.over.load(Ordering::Relaxed) {
-            let sent = json!({ "name": "under load" });
-            let Ok(reply) = connection.send("POST", &path, &place.key, Some(&sent)) else { return };
-            match reply.status {
-                201 => {
-                    let id = reply.json()["id"].as_u64().expect("an id");
-                    self.acknowledged.lock().unwrap().push(id);
-                }
-                503 => {
-                    let after = reply.header("retry-after").unwrap_or_default().to_owned();
-                    self.refused.lock().unwrap().push(after);
-                }
-                status => panic!("{status}: {}", reply.json()),
-            }
-        }
-    }
-
-    /// Runs `act` while several writers create dashboards.
-    fn under(place: &TestSetup, act: impl FnOnce(&Self)) {
-        let load = Self::default();
-        let address = place.server.as_ref().expect("a server").address;
-        thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| load.write(address, place));
-            }
-            load.more(20);
-            act(&load);
-            load.over.store(true, Ordering::Relaxed);
-        });
-    }
-}
-
-#[test]
-fn backups_and_exports_under_load_are_consistent_snapshots() {
-    let place = TestSetup::new(true);
-    let mut known = Vec::new();
-    Load::under(&place, |load| {
-        for name in ["a", "b", "c"] {
-            known.push((name, load.acknowledged.lock().unwrap().clone()));
-            place.site.json(&["backup", &format!("{name}.redb")]);
-            let refused = load.refused.lock().unwrap().len();
-            place.site.json(&["export", "--secrets", &format!("{name}.jsonl")]);
-            let disturbed = load.refused.lock().unwrap().len() - refused;
-            assert_eq!(disturbed, 0, "an export disturbs writers");
-            load.more(20);
-        }
-    });
-    for (name, before) in known {
-        let (backup, imported) = (format!("{name}.redb"), format!("{name}-imported.redb"));
-        place.site.json(&["import", &format!("{name}.jsonl"), "--data", &imported]);
-        for data in [backup, imported] {
-            let copy = place.site.serve(&["--data", &data]);
-            let mut found: Vec<_> =
-                copy.dashboards(&place.project, &place.key).into_iter().map(|(id, _)| id).collect();
-            found.sort_unstable();
-            assert!(before.iter().all(|id| found.binary_search(id).is_ok()), "{data} lost some");
-            let all: Vec<_> = (1..=found.len() as u64).collect();
-            assert_eq!(found, all, "{data} mixes two states");
-            copy.stop();
-            assert_eq!(place.site.json(&["check", "--data", &data])["problem_count"], 0);
-        }
-    }
-    // Without writes, the exports beside the server, of a backup, and without a server are equal.
-    let live = place.site.run(&["export", "--secrets"]).ok();
-    place.site.json(&["backup", "copy.redb"]);
-    assert!(place.site.run(&["export", "--secrets", "--data", "copy.redb"]).ok() == live);
-    let TestSetup { server, site, .. } = place;
-    server.expect("a server").stop();
-    assert!(site.run(&["export", "--secrets"]).ok() == live);
-    site.check();
 }
 
 #[test]

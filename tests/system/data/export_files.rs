@@ -38,6 +38,9 @@ fn export_is_written_to_stdout_or_a_file_and_imported_with_the_same_keys() {
         assert_eq!(told, expected);
         assert_eq!(place.site.run(&["export", "--secrets"]).ok(), written);
         assert!(written.contains("argon2"));
+        place.site.json(&["backup", "copy.redb"]);
+        let of_backup = place.site.run(&["export", "--secrets", "--data", "copy.redb"]).ok();
+        assert!(of_backup == written, "a backup beside the server is the same moment");
 
         let told = place.site.json(&["import", "all.jsonl", "--data", "new.redb"]);
         let expected = json!({ "file": "new.redb", "lines": lines, "secrets": true, "next": null });
