@@ -619,46 +619,6 @@ async fn activity_log_shows_deleted_and_replaced_invites_with_address_and_user()
 }
 
 #[tokio::test]
-async fn combined_invite_grants_no_more_than_its_creator_may() {
-    let workspace = Workspace::new().await;
-    let adam = workspace.member("adam", Level::Admin).await;
-    let mia = workspace.member("mia", Level::Member).await;
-    let ben = workspace.member("ben", Level::Member).await;
-    let private = json!({ "name": "Secret", "access_control": true });
-    let secret = workspace.owner.post(&workspace.organization("projects/"), private).await.ok();
-    let one = format!("/api/projects/{}/", secret["id"]);
-    workspace.set_rule(&one, Some("ben@corp.example"), "member").await;
-    let sent = |level: i64, access: Value| {
-        json!({
-            "target_email": "new@x.example", "level": level, "private_project_access": access,
-            "combine_pending_invites": true,
-        })
-    };
-    let all = json!([
-        { "id": secret["id"], "level": "admin" }, { "id": workspace.made.project_id, "level": "admin" },
-    ]);
-    let given = |made: &Value| json!([made["level"], made["private_project_access"]]);
-    // The invite passes from the owner to an admin and two members. Each can grant only what they have.
-    let made = invite(&workspace.owner, &workspace, sent(15, all.clone())).await;
-    assert_eq!(made["level"], 15);
-    let made = invite(&adam, &workspace, sent(1, json!([]))).await;
-    assert_eq!(given(&made)[0], 8);
-    assert_eq!(made["private_project_access"].as_array().expect("a list").len(), 2);
-    let web = json!({ "id": workspace.made.project_id, "level": "member" });
-    let made = invite(&ben, &workspace, sent(1, json!([]))).await;
-    let both = json!([web, { "id": secret["id"], "level": "member" }]);
-    assert_eq!(given(&made), json!([1, both]));
-    let made = invite(&mia, &workspace, sent(1, json!([]))).await;
-    assert_eq!(given(&made), json!([1, [web]]));
-    // An admin who replaces it then grants only what was left and what the admin adds.
-    let made = invite(&adam, &workspace, sent(1, json!([]))).await;
-    assert_eq!(given(&made), json!([1, [web]]));
-    let (_, new) = Offer::of(&made).join(&workspace, json!({ "first_name": "N" })).await;
-    assert_eq!(new.get(&one).await.status, 404);
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
 async fn pending_invites_of_an_organization_are_limited() {
     let (mut config, clock) = with_clock();
     config.caps.invites = 3;

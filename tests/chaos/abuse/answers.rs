@@ -94,27 +94,6 @@ async fn unread_responses_beyond_a_clients_share_are_rejected() {
     assert_eq!(ask(&workspace, client(1), get(&board.one, key)).await.status(), 200);
 }
 
-#[tokio::test]
-async fn anonymous_client_uses_only_its_share_and_others_still_get_the_page() {
-    let workspace = with_memory(16 * MIB).await;
-    let (_, token) = heavy(&workspace, MIB / 2).await;
-    let page = format!("/shared/{token}.json");
-    let mut held = Vec::new();
-    for _ in 0..20 {
-        held.push(ask(&workspace, client(1), get(&page, None)).await);
-    }
-    let served = held.iter().filter(|answer| answer.status() == 200).count();
-    assert!((1..20).contains(&served), "{served}");
-    assert!(held.iter().all(|answer| [200, 503].contains(&answer.status().as_u16())));
-    for other in 2..8 {
-        let answer = ask(&workspace, client(other), get(&page, None)).await;
-        assert_eq!(answer.status(), 200);
-        bytes_of(answer).await;
-    }
-    drop(held);
-    assert_eq!(bytes_of(ask(&workspace, client(1), get(&page, None)).await).await[0], b'{');
-}
-
 /// Returns a body that sends this text and then stalls.
 fn unfinished(text: String) -> Body {
     let sent = stream::iter([Ok::<_, std::io::Error>(text)]);

@@ -5,13 +5,13 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::json;
 use steward::Config;
-use steward::testing::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
+use steward::testing::ids::{InviteId, OutboxMessageId, UserId};
 use steward::testing::mail::outbox::{Notification, OutboxMessage};
 use steward::testing::mail::pace::{Pace, PaceKey};
 use steward::testing::operator::Operation;
 use steward::testing::resources::users::User;
 use steward::testing::store::{Tx, WriteTx};
-use steward::testing::time::{ManualClock, Timestamp};
+use steward::testing::time::ManualClock;
 use uuid::Uuid;
 
 use crate::support::dns::{Dns, Reply};
@@ -32,35 +32,25 @@ fn sending_to(mut config: Config, server: &MailServer) -> Config {
     config
 }
 
-fn outbox_message(
-    number: u128,
-    organization: OrganizationId,
-    to: &str,
-    due_at: Timestamp,
-) -> OutboxMessage {
-    let id = Uuid::from_u128(0x0bec_0000_0000_7000_9000_0000_0000_0000 + number);
-    let by = UserId(id.as_u64_pair().1);
-    let about = Notification::Invite { invite: InviteId(id), to: to.to_owned(), by };
-    OutboxMessage {
-        id: OutboxMessageId(id),
-        organization,
-        about,
-        written_at: due_at,
-        retry_at: due_at,
-        due_at,
-        attempts: 0,
-    }
-}
-
 /// Adds messages of the first organization to the outbox that are due in half an hour.
 async fn fill_outbox(workspace: &Workspace, count: u128) {
     let organization = workspace.made.organization_id;
     let due_at = workspace.app.now().plus(Duration::from_mins(30));
-    let fill = move |tx: &mut WriteTx<'_>| {
-        (0..count).try_for_each(|number| {
-            tx.put(&outbox_message(number, organization, &format!("{number}@x.example"), due_at))
-        })
+    let message = move |number: u128| {
+        let id = Uuid::from_u128(0x0bec_0000_0000_7000_9000_0000_0000_0000 + number);
+        let (to, by) = (format!("{number}@x.example"), UserId(id.as_u64_pair().1));
+        OutboxMessage {
+            id: OutboxMessageId(id),
+            organization,
+            about: Notification::Invite { invite: InviteId(id), to, by },
+            written_at: due_at,
+            retry_at: due_at,
+            due_at,
+            attempts: 0,
+        }
     };
+    let fill =
+        move |tx: &mut WriteTx<'_>| (0..count).try_for_each(|number| tx.put(&message(number)));
     workspace.write(fill).await;
 }
 
@@ -130,30 +120,6 @@ async fn takeover_mail_is_sent_even_if_the_outbox_is_full() {
     let fields = json!({ "first_name": "V", "take_over": true });
     Offer::of(&by_mail).accept(&anonymous, fields).await.ok();
     assert_eq!(waiting(&workspace), before + 1);
-    workspace.app.close().await;
-}
-
-#[tokio::test]
-async fn messages_waiting_for_a_quota_do_not_hold_up_other_mail() {
-    let mut server = MailServer::start();
-    let (config, _) = with_clock();
-    let workspace = Workspace::with(sending_to(config, &server)).await;
-    let (organization, now) = (workspace.made.organization_id, workspace.app.now());
-    let (eve, _) = workspace.outsider("eve").await;
-    let fill = move |tx: &mut WriteTx<'_>| {
-        let (key, attempts) = (PaceKey::Organization(organization), vec![now; 100]);
-        tx.put(&Pace { key, attempts, paused_until: None })?;
-        (0..3_000).try_for_each(|number| {
-            tx.put(&outbox_message(number, organization, &format!("{number}@x.example"), now))
-        })
-    };
-    workspace.write(fill).await;
-    for number in 0..10 {
-        let to = format!("{number}@eve.example");
-        let sent = json!({ "target_email": to });
-        eve.post(CURRENT_INVITES, sent).await.ok();
-        assert_eq!(server.mail().await.to, [to]);
-    }
     workspace.app.close().await;
 }
 

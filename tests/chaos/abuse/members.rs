@@ -1,4 +1,4 @@
-//! Tests that a removed member's permissions and invites are deleted, a limited number of them in one transaction.
+//! Tests that a removed member's permissions are deleted, a limited number of them in one transaction.
 
 use serde_json::json;
 use steward::testing::error::Result;
@@ -14,8 +14,6 @@ use steward::testing::store::{Progress, Tx, WriteTx};
 
 use crate::support::dashboards::make;
 use crate::support::idempotency::stored;
-use crate::support::invites::{invite, listed};
-use crate::support::signup::Offer;
 use crate::support::{OWNER, Workspace, eventually, new_user};
 
 const BEN: &str = "ben@corp.example";
@@ -93,20 +91,5 @@ async fn grants_of_a_removed_member_are_deleted_in_batches_and_not_restored() {
     hide_from_ben(&workspace, &hidden).await;
     workspace.remove_member(BEN).await;
     eventually("all records are deleted", || (left() == (0, 0)).then_some(())).await;
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn invites_are_deleted_with_the_membership_of_their_creator() {
-    let workspace = Workspace::new().await;
-    let ben = workspace.member("ben", Level::Admin).await;
-    let sent = |email: &str| json!({ "target_email": email });
-    let offer = Offer::of(&invite(&ben, &workspace, sent("ann@x.example")).await);
-    invite(&workspace.owner, &workspace, sent("cat@x.example")).await;
-    workspace.remove_member(BEN).await;
-    workspace.rejoin(BEN, Level::Admin).await;
-    let answer = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await;
-    answer.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
-    assert_eq!(listed(&workspace, "target_email").await, ["cat@x.example"]);
     workspace.assert_file_valid().await;
 }

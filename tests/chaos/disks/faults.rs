@@ -78,26 +78,6 @@ impl Faulty {
 }
 
 #[test]
-fn file_that_cannot_grow_rejects_writes_until_repaired_and_loses_nothing() {
-    let mut faulty = Faulty::new();
-    assert_eq!(faulty.create(), 201);
-    for _ in 0..2 {
-        faulty.server.limit_files(Some(faulty.site.data().metadata().unwrap().len()));
-        let refused = (0..500).find(|_| faulty.create() == 503);
-        assert!(refused.is_some(), "no write failed");
-        until("the service reports that it is not ready", || {
-            faulty.create();
-            (!faulty.read()).then_some(())
-        });
-        faulty.heal();
-    }
-    faulty.restart(|server| {
-        let log = server.stop();
-        assert!(log.contains("the data file failed"), "{log}");
-    });
-}
-
-#[test]
 fn unwritable_file_rejects_writes_and_loses_nothing() {
     let mut faulty = Faulty::new();
     assert_eq!(faulty.create(), 201);
