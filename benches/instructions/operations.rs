@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::Request;
-use serde_json::json;
+use serde_json::{Value, json};
 use steward::App;
 
 use crate::callgrind::{Dump, dump};
@@ -19,13 +19,24 @@ struct Operation {
     work: Work,
 }
 
+/// Returns the request with a number.
+type NumberedRequest = fn(&Site, u64) -> Result<Request<Body>>;
+
 /// What a measured operation does.
 enum Work {
-    /// The request with a number, and the status of every response.
-    Request(u16, fn(&Site, u64) -> Result<Request<Body>>),
+    /// The requests, and the status of every response.
+    Request(u16, NumberedRequest),
     /// One write of the operator that creates this many dashboards with names in no order. It shows what the store does
     /// for a batch, which requests of one client never form.
     Creates(u64),
+}
+
+const fn read(name: &'static str, times: u64, status: u16, request: NumberedRequest) -> Operation {
+    Operation { name, times, writes: false, work: Work::Request(status, request) }
+}
+
+const fn write(name: &'static str, status: u16, request: NumberedRequest) -> Operation {
+    Operation { name, times: 200, writes: true, work: Work::Request(status, request) }
 }
 
 /// The requests before the counted ones: they fill caches and grow buffers.
@@ -33,108 +44,32 @@ const WARM_UP: u64 = 50;
 
 /// The operations, in order. Writes come last, because they change what lists return.
 const OPERATIONS: &[Operation] = &[
-    Operation {
-        name: "get",
-        times: 400,
-        writes: false,
-        work: Work::Request(200, |site, n| site.get(&id(site, n))),
-    },
-    Operation {
-        name: "get-unknown-id",
-        times: 400,
-        writes: false,
-        work: Work::Request(404, |site, n| site.get(&format!("{}/", 1_000_000 + n))),
-    },
-    Operation {
-        name: "refused-by-scope",
-        times: 400,
-        writes: false,
-        work: Work::Request(403, |site, n| site.get_with(&site.narrow_key, &id(site, n))),
-    },
-    Operation {
-        name: "refused-without-key",
-        times: 400,
-        writes: false,
-        work: Work::Request(401, |site, n| site.get_with("phx_unknown", &id(site, n))),
-    },
-    Operation {
-        name: "list-100",
-        times: 150,
-        writes: false,
-        work: Work::Request(200, |site, _| site.get("?limit=100")),
-    },
-    Operation {
-        name: "list-100-at-offset-1000",
-        times: 50,
-        writes: false,
-        work: Work::Request(200, |site, _| site.get("?limit=100&offset=1000")),
-    },
-    Operation {
-        name: "list-100-at-offset-2000",
-        times: 50,
-        writes: false,
-        work: Work::Request(200, |site, _| site.get("?limit=100&offset=2000")),
-    },
-    Operation {
-        name: "insight-get",
-        times: 400,
-        writes: false,
-        work: Work::Request(200, |site, n| {
-            site.get_insights(&format!("{}/", pick_insight(site, n)))
-        }),
-    },
-    Operation {
-        name: "insight-list-100",
-        times: 150,
-        writes: false,
-        work: Work::Request(200, |site, _| site.get_insights("?limit=100")),
-    },
-    Operation {
-        name: "console-list-50",
-        times: 50,
-        writes: false,
-        work: Work::Request(200, |site, _| site.console_list()),
-    },
-    Operation {
-        name: "create-refused",
-        times: 400,
-        writes: false,
-        work: Work::Request(400, |site, n| {
-            site.post(&site.dashboards, &json!({ "name": "A".repeat(401), "tags": n }))
-        }),
-    },
-    Operation {
-        name: "create",
-        times: 200,
-        writes: true,
-        work: Work::Request(201, |site, n| site.post(&site.dashboards, &dashboard(DASHBOARDS + n))),
-    },
-    Operation {
-        name: "patch",
-        times: 200,
-        writes: true,
-        work: Work::Request(200, |site, n| {
-            let text = format!("Revenue against plan, by channel, edition {n:05}");
-            site.patch(pick(site, n), &json!({ "description": text }))
-        }),
-    },
-    Operation {
-        name: "insight-create",
-        times: 200,
-        writes: true,
-        work: Work::Request(201, |site, n| site.post(&site.insights, &insight(INSIGHTS + n))),
-    },
-    Operation {
-        name: "insight-patch",
-        times: 200,
-        writes: true,
-        work: Work::Request(200, |site, n| {
-            let text = format!("Revenue against plan, by channel, edition {n:05}");
-            site.patch_insight(pick_insight(site, n), &json!({ "description": text }))
-        }),
-    },
+    read("get", 400, 200, |site, n| site.get(&id(site, n))),
+    read("get-unknown-id", 400, 404, |site, n| site.get(&format!("{}/", 1_000_000 + n))),
+    read("refused-by-scope", 400, 403, |site, n| site.get_with(&site.narrow_key, &id(site, n))),
+    read("refused-without-key", 400, 401, |site, n| site.get_with("phx_unknown", &id(site, n))),
+    read("list-100", 150, 200, |site, _| site.get("?limit=100")),
+    read("list-100-at-offset-1000", 50, 200, |site, _| site.get("?limit=100&offset=1000")),
+    read("list-100-at-offset-2000", 50, 200, |site, _| site.get("?limit=100&offset=2000")),
+    read("insight-get", 400, 200, |site, n| {
+        site.get_insights(&format!("{}/", pick_insight(site, n)))
+    }),
+    read("insight-list-100", 150, 200, |site, _| site.get_insights("?limit=100")),
+    read("console-list-50", 50, 200, |site, _| site.console_list()),
+    read("create-refused", 400, 400, |site, n| {
+        site.post(&site.dashboards, &json!({ "name": "A".repeat(401), "tags": n }))
+    }),
+    write("create", 201, |site, n| site.post(&site.dashboards, &dashboard(DASHBOARDS + n))),
+    write("patch", 200, |site, n| site.patch(pick(site, n), &edition(n))),
+    write("insight-create", 201, |site, n| site.post(&site.insights, &insight(INSIGHTS + n))),
+    write("insight-patch", 200, |site, n| site.patch_insight(pick_insight(site, n), &edition(n))),
     Operation { name: "create-64-in-one-write", times: 10, writes: true, work: Work::Creates(64) },
 ];
+
+/// Returns the body of a PATCH.
+fn edition(number: u64) -> Value {
+    json!({ "description": format!("Revenue against plan, by channel, edition {number:05}") })
+}
 
 /// Returns the id of an insight, another one for each number.
 fn pick_insight(site: &Site, number: u64) -> u64 {
