@@ -38,6 +38,7 @@ mod plan;
 #[path = "../../tests/support/postgres.rs"]
 mod postgres;
 mod process;
+mod reference;
 mod report;
 #[path = "../shared/result.rs"]
 mod result;

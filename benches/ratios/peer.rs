@@ -1,11 +1,8 @@
 //! The peer: axum over `SQLite`, with what a create and a change need and nothing else. It has no keys, rights, limits,
 //! activity log or counts, but the same promise: it answers after the commit is on disk, and one sync serves all waiting
-//! writes. It runs as a child process of the same executable.
+//! writes.
 
-use std::io::Read;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use axum::Router;
@@ -13,14 +10,13 @@ use axum::extract::{Path as PathParts, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{patch, post};
-use axum::serve::ListenerExt;
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::process::{Cores, Guard};
-use crate::service::{LISTENING_WITHIN, address_on};
+use crate::process::Cores;
+use crate::reference::{self, Reference};
 use crate::{Context, Result};
 
 /// The flag that runs this executable as the peer. The paths of its data file and of a body follow it.
@@ -29,28 +25,13 @@ pub const FLAG: &str = "--peer";
 /// The maximum number of writes in one transaction, as in the service.
 const BATCH_WRITES: usize = 512;
 
-/// A running peer.
-pub struct Peer {
-    guard: Guard,
-    pub address: SocketAddr,
-}
-
-impl Peer {
-    /// Starts a peer on a new file. Its objects have the members of `body`.
-    pub fn start(folder: &Path, cores: Cores, body: &[u8]) -> Result<Self> {
-        crate::site::remove(folder)?;
-        std::fs::create_dir_all(folder).context("the peer's folder")?;
-        let paths = [folder.join("peer.sqlite"), folder.join("body.json")];
-        std::fs::write(&paths[1], body).context("the peer's body")?;
-        let this = std::env::current_exe().context("this executable")?;
-        let mut guard = Guard::spawn(Command::new(this).arg(FLAG).args(&paths), cores)?;
-        let address = address_on(&mut guard, LISTENING_WITHIN)?;
-        Ok(Self { guard, address })
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.guard.pid()
-    }
+/// Starts a peer on a new file. Its objects have the members of `body`.
+pub fn start(folder: &Path, cores: Cores, body: &[u8]) -> Result<Reference> {
+    crate::site::remove(folder)?;
+    std::fs::create_dir_all(folder).context("the peer's folder")?;
+    let paths = [folder.join("peer.sqlite"), folder.join("body.json")];
+    std::fs::write(&paths[1], body).context("the peer's body")?;
+    Reference::start(FLAG, &paths, cores)
 }
 
 /// A write that waits for its transaction.
@@ -61,14 +42,10 @@ struct Write {
     answer: oneshot::Sender<Option<String>>,
 }
 
-/// Serves as the peer until stdin closes, so that the process never outlives the benchmark.
+/// Serves as the peer.
 pub fn serve(data: &Path, body: &Path) -> Result<()> {
     let body = std::fs::read(body).context("the peer's body")?;
     let body: Map<String, Value> = serde_json::from_slice(&body).context("the peer's body")?;
-    std::thread::spawn(|| {
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        std::process::exit(0);
-    });
     let connection = open(data).context("the peer's file")?;
     let (sender, receiver) = mpsc::channel(4096);
     std::thread::spawn(move || match write(&connection, &body, receiver) {
@@ -78,10 +55,11 @@ pub fn serve(data: &Path, body: &Path) -> Result<()> {
             std::process::exit(1);
         }
     });
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
-    runtime.context("the peer's runtime")?.block_on(listen(sender))
+    let router = Router::new()
+        .route("/api/projects/{project}/{resource}/", post(on_create))
+        .route("/api/projects/{project}/{resource}/{id}/", patch(on_change))
+        .with_state(Arc::new(sender));
+    reference::serve(router)
 }
 
 fn open(data: &Path) -> rusqlite::Result<Connection> {
@@ -162,21 +140,6 @@ fn change(
         connection.prepare_cached("UPDATE objects SET name = ?2, body = ?3 WHERE id = ?1")?;
     update.execute(params![id, name, body])?;
     Ok(Some(body))
-}
-
-async fn listen(writes: mpsc::Sender<Write>) -> Result<()> {
-    let router = Router::new()
-        .route("/api/projects/{project}/{resource}/", post(on_create))
-        .route("/api/projects/{project}/{resource}/{id}/", patch(on_change))
-        .with_state(Arc::new(writes));
-    let listener =
-        tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("the peer's port")?;
-    println!("http://{}", listener.local_addr().context("the peer's address")?);
-    let listener = listener.tap_io(|stream| {
-        // If the option cannot be set, the peer is only slower.
-        let _ = stream.set_nodelay(true);
-    });
-    axum::serve(listener, router).await.context("the peer")
 }
 
 async fn on_create(State(writes): State<Arc<mpsc::Sender<Write>>>, body: Bytes) -> Response {

@@ -78,6 +78,11 @@ impl ReportLine {
         Self { row, what, figures, value, unit, side: Side::AtMost, goal: None, floor: None }
     }
 
+    /// Creates a line about a ratio of two figures of one run.
+    pub fn ratio(row: u8, what: impl Into<String>, value: f64) -> Self {
+        Self::new(row, what, value, Unit::Times)
+    }
+
     /// Sets the figures behind the value.
     pub fn figures(self, figures: impl Into<String>) -> Self {
         Self { figures: figures.into(), ..self }

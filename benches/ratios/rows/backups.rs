@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::{rate_ratio, rates};
-use crate::plan::{Group, Run, Span};
-use crate::report::{ReportLine, Unit, middle, millis};
+use super::{p99, rate_ratio, rates, repeat};
+use crate::plan::{Group, Span};
+use crate::report::{ReportLine, Unit};
 use crate::site::{CONNECTIONS, Resource, Site};
-use crate::{Result, Settings, progress};
+use crate::{Result, Settings};
 
 /// The initial rows of the file. The creates add many more.
 const ROWS: u64 = 50_000;
@@ -22,28 +22,18 @@ pub fn backups(settings: &Settings) -> Result<Vec<ReportLine>> {
     let creates = site.creates();
     let group = [Group::closed(CONNECTIONS, &creates).expecting(201)];
     let span = Span::slice(settings.slice.max(Duration::from_secs(1)));
-    let mut rounds = Vec::new();
     let mut made = 0;
-    for number in 1..=settings.rounds {
-        progress(&format!("backups: round {number} of {}", settings.rounds));
+    let rounds = repeat(settings, "backups", || {
         let alone = site.run(&group, span)?;
         let (beside, number) = beside_backups(settings, &site, || site.run(&group, span))?;
         made += number;
-        rounds.push((beside, alone));
-    }
-    let p99 = |of: fn(&(Run, Run)) -> &Run| {
-        middle(&rounds, |round| millis(of(round).groups[0].quantile(0.99)))
-    };
-    let [beside, alone] = [p99(|(beside, _)| beside), p99(|(_, alone)| alone)];
+        Ok((beside, alone))
+    })?;
+    let [beside, alone] = p99(&rounds);
     Ok(vec![
-        ReportLine::new(
-            19,
-            "create at 64 beside backups / alone",
-            rate_ratio(&rounds),
-            Unit::Times,
-        )
-        .figures(format!("{}; {made} backups of {ROWS} rows and more", rates(&rounds)))
-        .at_least(0.80, 0.50),
+        ReportLine::ratio(19, "create at 64 beside backups / alone", rate_ratio(&rounds))
+            .figures(format!("{}; {made} backups of {ROWS} rows and more", rates(&rounds)))
+            .at_least(0.80, 0.50),
         ReportLine::new(19, "p99 of creates beside backups", beside, Unit::Millis)
             .figures(format!("{alone:.2} ms alone")),
     ])

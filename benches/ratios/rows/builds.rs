@@ -1,8 +1,8 @@
 //! Rows 31-35: this build compared with an older one, in alternation.
 
-use super::{cost_ratio, costs, micros, rate_ratio, rates};
+use super::{cost_ratio, costs, micros, rate_ratio, rates, repeat};
 use crate::plan::{Group, Run, Span};
-use crate::report::{ReportLine, Unit, middle};
+use crate::report::{ReportLine, middle};
 use crate::site::{CONNECTIONS, Site};
 use crate::{Result, Settings, progress};
 
@@ -34,31 +34,23 @@ pub fn builds(settings: &Settings) -> Result<Vec<ReportLine>> {
         if !settings.wants(&[row]) {
             continue;
         }
-        let mut rounds = Vec::new();
-        for round in 1..=settings.rounds {
-            progress(&format!("{what}, two builds: round {round} of {}", settings.rounds));
-            let run = |site: &Site, requests: &[Vec<u8>]| {
-                let group = Group::closed(connections, requests).expecting(status);
-                site.run(&[group], Span::slice(settings.slice))
-            };
-            rounds.push((run(&now, &of_now[at])?, run(&older, &of_older[at])?));
-        }
+        let run = |site: &Site, requests: &[Vec<u8>]| {
+            let group = Group::closed(connections, requests).expecting(status);
+            site.run(&[group], Span::slice(settings.slice))
+        };
+        let rounds = repeat(settings, &format!("{what}, two builds"), || {
+            Ok((run(&now, &of_now[at])?, run(&older, &of_older[at])?))
+        })?;
         lines.extend(compare(row, what, &rounds));
     }
     Ok(lines)
 }
 
 fn compare(row: u8, what: &str, rounds: &[(Run, Run)]) -> [ReportLine; 2] {
-    let line = |of: &str, ratio| {
-        ReportLine::new(row, format!("{what} / before: {of}"), ratio, Unit::Times)
-    };
-    let writer = |get: fn(&(Run, Run)) -> &Run| {
-        middle(rounds, |round| {
-            let run = get(round);
-            micros(run) * run.writer_cpu / run.server_cpu
-        })
-    };
-    let (own, other) = (writer(|round| &round.0), writer(|round| &round.1));
+    let line = |of: &str, ratio| ReportLine::ratio(row, format!("{what} / before: {of}"), ratio);
+    let writer = |run: &Run| micros(run) * run.writer_cpu / run.server_cpu;
+    let own = middle(rounds, |(own, _)| writer(own));
+    let other = middle(rounds, |(_, other)| writer(other));
     [
         line("req/s", rate_ratio(rounds)).figures(rates(rounds)),
         line("CPU", cost_ratio(rounds))

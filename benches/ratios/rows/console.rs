@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use steward::testing::resources::sessions::Fields;
 use steward::{Config, InitialRecords, create};
 
-use super::micros;
+use super::{micros, repeat};
 use crate::browser::{Browser, Visit};
-use crate::ceiling::Ceiling;
+use crate::ceiling;
 use crate::plan::{Group, Run, Span};
+use crate::reference::Reference;
 use crate::report::{ReportLine, Unit, middle};
 use crate::site::{CONNECTIONS, Site, remove};
 use crate::{Context, Result, Settings, fail, progress};
@@ -65,11 +66,7 @@ fn list_request(site: &Site) -> Result<Vec<u8>> {
 fn page(settings: &Settings, site: &Site) -> Result<ReportLine> {
     let requests = [list_request(site)?];
     let group = [Group::closed(CONNECTIONS, &requests)];
-    let mut rounds = Vec::new();
-    for round in 1..=settings.rounds {
-        progress(&format!("console: round {round} of {}", settings.rounds));
-        rounds.push(site.run(&group, Span::slice(settings.slice))?);
-    }
+    let rounds = repeat(settings, "console", || site.run(&group, Span::slice(settings.slice)))?;
     let rate = middle(&rounds, Run::rate);
     let cost = middle(&rounds, micros) / 1e3;
     Ok(ReportLine::new(24, "console: list of 50 dashboards, CPU of a page", cost, Unit::Millis)
@@ -82,9 +79,7 @@ fn session(settings: &Settings) -> Result<ReportLine> {
     let folder = settings.folder.join("session");
     remove(&folder)?;
     std::fs::create_dir_all(&folder).context("the data folder")?;
-    let runtime = runtime()?;
-    let mut rounds = Vec::new();
-    runtime.block_on(async {
+    let rounds = runtime()?.block_on(async {
         let (app, made) =
             create(&folder.join("steward.redb"), Config::default(), &InitialRecords::default())
                 .context("the data file")?;
@@ -92,16 +87,15 @@ fn session(settings: &Settings) -> Result<ReportLine> {
         let browser = Fields::new("bench", IpAddr::from(Ipv4Addr::LOCALHOST));
         let text =
             app.sign_in_with_link(&link.code, browser, None).await.context("a session")?.encode();
-        for round in 1..=settings.rounds {
-            progress(&format!("session: round {round} of {}", settings.rounds));
+        let rounds = repeat(settings, "session", || {
             let begun = Instant::now();
             for _ in 0..LOOK_UPS {
                 black_box(app.verify_session(&text)).context("the session")?;
             }
-            rounds.push(begun.elapsed() / LOOK_UPS);
-        }
+            Ok(begun.elapsed() / LOOK_UPS)
+        });
         app.close().await;
-        Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+        rounds
     })?;
     let cost = middle(&rounds, |one: &Duration| one.as_secs_f64() * 1e6);
     Ok(ReportLine::new(25, "look-up of a session", cost, Unit::Micros).at_most(1.0, 3.0))
@@ -115,7 +109,7 @@ struct Round {
 }
 
 fn browsed(settings: &Settings, site: &Site) -> Result<Vec<ReportLine>> {
-    let ceiling = Ceiling::start(&settings.folder, settings.cores, EMPTY_PAGE, EMPTY_PAGE)?;
+    let ceiling = ceiling::start(&settings.folder, settings.cores, EMPTY_PAGE, EMPTY_PAGE)?;
     let profile = settings.folder.join("browser");
     remove(&profile)?;
     let rounds = runtime()?.block_on(visits(settings, site, &ceiling, &profile))?;
@@ -123,55 +117,35 @@ fn browsed(settings: &Settings, site: &Site) -> Result<Vec<ReportLine>> {
         return fail("no round was measured");
     }
     let of = |get: fn(&Round) -> f64| middle(&rounds, get);
-    let paints = |own: f64, empty: f64| format!("{own:.0} of {empty:.0} ms");
-    let empty = of(|round| round.empty.paint);
-    let what = "console: list, first visit";
-    let later = "console: list, later visit";
+    let requests = of(|round| round.first.requests);
+    let visit = |row, name: &str, get: fn(&Round) -> Visit| {
+        let what = format!("console: list, {name} visit");
+        let bytes = middle(&rounds, |round| get(round).bytes / 1e3);
+        let ratio = middle(&rounds, |round| get(round).paint / round.empty.paint);
+        let (own, empty) =
+            (middle(&rounds, |round| get(round).paint), of(|round| round.empty.paint));
+        let paint = format!("{what} / an empty page: first contentful paint");
+        [
+            ReportLine::new(row, format!("{what}: wire"), bytes, Unit::Kilobytes),
+            ReportLine::ratio(row, paint, ratio).figures(format!("{own:.0} of {empty:.0} ms")),
+        ]
+    };
+    let [wire, paint] = visit(26, "first", |round| round.first);
+    let [later_wire, later_paint] = visit(27, "later", |round| round.later);
     Ok(vec![
-        ReportLine::new(
-            26,
-            format!("{what}: wire"),
-            of(|round| round.first.bytes / 1e3),
-            Unit::Kilobytes,
-        )
-        .at_most(25.0, 40.0),
-        ReportLine::new(
-            26,
-            format!("{what}: requests"),
-            of(|round| round.first.requests),
-            Unit::Requests,
-        )
-        .at_most(5.0, 6.0),
-        ReportLine::new(
-            26,
-            format!("{what} / an empty page: first contentful paint"),
-            of(|round| round.first.paint / round.empty.paint),
-            Unit::Times,
-        )
-        .figures(paints(of(|round| round.first.paint), empty))
-        .at_most(2.0, 3.0),
-        ReportLine::new(
-            27,
-            format!("{later}: wire"),
-            of(|round| round.later.bytes / 1e3),
-            Unit::Kilobytes,
-        )
-        .at_most(4.0, 20.0),
-        ReportLine::new(
-            27,
-            format!("{later} / an empty page: first contentful paint"),
-            of(|round| round.later.paint / round.empty.paint),
-            Unit::Times,
-        )
-        .figures(paints(of(|round| round.later.paint), empty))
-        .at_most(1.4, 2.0),
+        wire.at_most(25.0, 40.0),
+        ReportLine::new(26, "console: list, first visit: requests", requests, Unit::Requests)
+            .at_most(5.0, 6.0),
+        paint.at_most(2.0, 3.0),
+        later_wire.at_most(4.0, 20.0),
+        later_paint.at_most(1.4, 2.0),
     ])
 }
 
 async fn visits(
     settings: &Settings,
     site: &Site,
-    ceiling: &Ceiling,
+    ceiling: &Reference,
     profile: &std::path::Path,
 ) -> Result<Vec<Round>> {
     /// Paints vary more than requests, and one takes a moment only.

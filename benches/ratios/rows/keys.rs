@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use argon2::{Argon2, Block, Params};
 
-use super::rates;
+use super::{rate_ratio, rates};
 use crate::http::Client;
 use crate::plan::{Group, Span};
 use crate::process::forget_peak;
@@ -85,16 +85,11 @@ fn fresh_keys(settings: &Settings, site: &Site, verify: f64) -> Result<[ReportLi
     let paused = middle(&paused, |time| *time);
     let micros = |of: f64| format!("{:.0} of {:.0} us", second * 1e3, of * 1e3);
     Ok([
-        ReportLine::new(8, "second request of a key / warm p50", ratio, Unit::Times)
+        ReportLine::ratio(8, "second request of a key / warm p50", ratio)
             .figures(micros(warm))
             .hoped(1.5),
-        ReportLine::new(
-            8,
-            "the same / a warm key after a like pause",
-            second / paused,
-            Unit::Times,
-        )
-        .figures(micros(paused)),
+        ReportLine::ratio(8, "the same / a warm key after a like pause", second / paused)
+            .figures(micros(paused)),
         ReportLine::new(8, "first request of a key", first / verify, Unit::Verifies)
             .figures(format!("{first:.1} ms; a verify {verify:.1} ms"))
             .at_most(2.0, 3.0),
@@ -131,17 +126,13 @@ fn herd(site: &Site) -> Result<(f64, f64)> {
 
 fn herd_lines(rounds: &[(f64, f64)], verify: f64) -> [ReportLine; 2] {
     let slowest = middle(rounds, |(slowest, _)| *slowest);
+    let rise = middle(rounds, |(_, rise)| *rise);
     [
         ReportLine::new(9, "64 at once on one cold key: slowest", slowest / verify, Unit::Verifies)
             .figures(format!("{slowest:.1} ms; a verify {verify:.1} ms"))
             .at_most(70.0, 140.0),
-        ReportLine::new(
-            9,
-            "64 at once on one cold key: rise of RSS",
-            middle(rounds, |(_, rise)| *rise),
-            Unit::Megabytes,
-        )
-        .at_most(40.0, 80.0),
+        ReportLine::new(9, "64 at once on one cold key: rise of RSS", rise, Unit::Megabytes)
+            .at_most(40.0, 80.0),
     ]
 }
 
@@ -159,15 +150,9 @@ fn flood(settings: &Settings, site: &Site, verify: f64) -> Result<[ReportLine; 2
         costs.push(site.run(&[flood], span)?.cpu_per_answer() * 1e3);
     }
     let cost = middle(&costs, |cost| *cost);
+    let what = "32 with a cached key beside 32 wrong / alone";
     Ok([
-        ReportLine::new(
-            10,
-            "32 with a cached key beside 32 wrong / alone",
-            super::rate_ratio(&rounds),
-            Unit::Times,
-        )
-        .figures(rates(&rounds))
-        .at_least(0.4, 0.3),
+        ReportLine::ratio(10, what, rate_ratio(&rounds)).figures(rates(&rounds)).at_least(0.4, 0.3),
         ReportLine::new(10, "CPU of a wrong key", cost / verify, Unit::Verifies)
             .figures(format!("{:.1} us", cost * 1e3))
             .at_most(0.1, 0.2),

@@ -28,8 +28,7 @@ pub use writes::writes;
 use crate::plan::Run;
 #[cfg(not(feature = "sqlite-peer"))]
 use crate::report::ReportLine;
-use crate::report::{grouped, middle};
-#[cfg(not(feature = "sqlite-peer"))]
+use crate::report::{grouped, middle, millis};
 use crate::{Result, Settings, progress};
 
 /// All rows.
@@ -46,6 +45,19 @@ pub fn peers(settings: &Settings) -> Result<Vec<ReportLine>> {
         progress("rows 28-30 are left out: they need `--features sqlite-peer`");
     }
     Ok(Vec::new())
+}
+
+/// Measures as often as the settings say.
+fn repeat<T>(
+    settings: &Settings,
+    what: &str,
+    mut measure: impl FnMut() -> Result<T>,
+) -> Result<Vec<T>> {
+    let round = |number| {
+        progress(&format!("{what}: round {number} of {}", settings.rounds));
+        measure()
+    };
+    (1..=settings.rounds).map(round).collect()
 }
 
 /// Formats the median rates of the service and of its reference: "80,000 of 100,000 req/s".
@@ -65,6 +77,12 @@ fn costs(rounds: &[(Run, Run)]) -> String {
 /// Returns the server's CPU time per response, in microseconds.
 fn micros(run: &Run) -> f64 {
     run.cpu_per_answer() * 1e6
+}
+
+/// Returns the median 99th percentiles of the latencies of the service and of its reference, in milliseconds.
+fn p99(rounds: &[(Run, Run)]) -> [f64; 2] {
+    let of = |run: &Run| millis(run.groups[0].quantile(0.99));
+    [middle(rounds, |(own, _)| of(own)), middle(rounds, |(_, other)| of(other))]
 }
 
 /// Returns the median ratio of rates.

@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::{rate_ratio, rates};
+use super::{rate_ratio, rates, repeat};
 use crate::database::{self, Connection};
 use crate::line::Line;
 use crate::load::run;
@@ -62,13 +62,11 @@ fn far(settings: &Settings, site: &Site, url: &str) -> Result<Vec<ReportLine>> {
     let (gets, span) = (site.gets(), Span::slice(settings.slice));
     let measure = |(connections, goal, floor): (usize, f64, f64)| {
         let groups = [Group::closed(connections, &gets)];
-        let mut rounds = Vec::new();
-        for round in 1..=settings.rounds {
-            progress(&format!("reads far away at {connections}: round {round}"));
-            rounds.push((run(node.address, node.pid(), &groups, span)?, site.run(&groups, span)?));
-        }
+        let rounds = repeat(settings, &format!("reads far away at {connections}"), || {
+            Ok((run(node.address, node.pid(), &groups, span)?, site.run(&groups, span)?))
+        })?;
         let what = format!("GET one at {connections}, database {:.2} ms away / near", millis(trip));
-        Ok(ReportLine::new(43, &what, rate_ratio(&rounds), Unit::Times)
+        Ok(ReportLine::ratio(43, what, rate_ratio(&rounds))
             .figures(rates(&rounds))
             .at_least(goal, floor))
     };
@@ -80,9 +78,7 @@ fn three(settings: &Settings, site: &Site, others: &[Service; 2]) -> Result<[Rep
     let (creates, span) = (site.creates(), Span::slice(settings.slice));
     let groups = [Group::closed(CONNECTIONS, &creates).expecting(201)];
     let nodes = [&site.service, &others[0], &others[1]];
-    let mut rounds = Vec::new();
-    for round in 1..=settings.rounds {
-        progress(&format!("creates at three nodes: round {round} of {}", settings.rounds));
+    let rounds = repeat(settings, "creates at three nodes", || {
         let alone = site.run(&groups, span)?.rate();
         let at_once: Vec<Result<Run>> = thread::scope(|scope| {
             let write = |node: &'_ Service| run(node.address, node.pid(), &groups, span);
@@ -92,17 +88,16 @@ fn three(settings: &Settings, site: &Site, others: &[Service; 2]) -> Result<[Rep
         });
         let each = at_once.into_iter().map(|one| Ok(one?.rate())).collect::<Result<Vec<_>>>()?;
         let slowest = each.iter().copied().fold(f64::INFINITY, f64::min);
-        rounds.push([each.iter().sum(), alone, slowest]);
-    }
+        Ok([each.iter().sum(), alone, slowest])
+    })?;
     let [sum, alone] = [0, 1].map(|at| grouped(middle(&rounds, |round| round[at])));
     let ratio = middle(&rounds, |[sum, alone, _]| sum / alone);
     let share = middle(&rounds, |[sum, _, slowest]| slowest * 3.0 / sum);
     Ok([
-        ReportLine::new(44, "create at three nodes x 64 / at one x 64", ratio, Unit::Times)
+        ReportLine::ratio(44, "create at three nodes x 64 / at one x 64", ratio)
             .figures(format!("{sum} of {alone} /s"))
             .at_least(0.5, 0.35),
-        ReportLine::new(44, "the slowest of these nodes / their mean", share, Unit::Times)
-            .at_least(0.5, 0.3),
+        ReportLine::ratio(44, "the slowest of these nodes / their mean", share).at_least(0.5, 0.3),
     ])
 }
 
@@ -110,16 +105,14 @@ fn three(settings: &Settings, site: &Site, others: &[Service; 2]) -> Result<[Rep
 fn following(settings: &Settings, site: &Site, node: &Service) -> Result<ReportLine> {
     let patches = site.patches();
     let groups = [Group::closed(CONNECTIONS, &patches)];
-    let mut rounds = Vec::new();
-    for round in 1..=settings.rounds {
-        progress(&format!("a node that follows: round {round} of {}", settings.rounds));
+    let rounds = repeat(settings, "a node that follows", || {
         let before = cpu_seconds(node.pid())?;
         let run = site.run(&groups, Span::slice(settings.slice))?;
         // The node asks once a second.
         thread::sleep(Duration::from_millis(1100));
         let took = cpu_seconds(node.pid())? - before;
-        rounds.push((took * 1e6 / run.groups[0].answers as f64, run.rate()));
-    }
+        Ok((took * 1e6 / run.groups[0].answers as f64, run.rate()))
+    })?;
     let micros = middle(&rounds, |(micros, _)| *micros);
     let rate = grouped(middle(&rounds, |(_, rate)| *rate));
     Ok(ReportLine::new(45, "CPU of a node for a PATCH at another", micros, Unit::Micros)
@@ -156,13 +149,8 @@ fn starts(
         ReportLine::new(46, "start with a copy - start of a file", with - of_file, Unit::Millis)
             .figures(format!("{with:.1} and {of_file:.1} ms"))
             .at_most(1.0, 500.0),
-        ReportLine::new(
-            46,
-            "start without a copy / COPY of all rows",
-            without / copied,
-            Unit::Times,
-        )
-        .figures(format!("{without:.0} of {copied:.0} ms, {rows} rows"))
-        .at_most(2.5, 4.0),
+        ReportLine::ratio(46, "start without a copy / COPY of all rows", without / copied)
+            .figures(format!("{without:.0} of {copied:.0} ms, {rows} rows"))
+            .at_most(2.5, 4.0),
     ])
 }

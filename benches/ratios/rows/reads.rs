@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::{cost_ratio, costs, rate_ratio, rates};
-use crate::ceiling::Ceiling;
+use super::{cost_ratio, costs, p99, rate_ratio, rates, repeat};
+use crate::ceiling;
 use crate::load::run;
 use crate::plan::{Group, Run, Span};
+use crate::reference::Reference;
 use crate::report::{ReportLine, Unit, grouped, middle, millis};
 use crate::site::{CONNECTIONS, FEW, Resource, Site};
 use crate::{Result, Settings, progress};
@@ -46,7 +47,7 @@ pub fn insights(settings: &Settings) -> Result<Vec<ReportLine>> {
     let many = settings.wants(&INSIGHTS[2..]);
     let many = many.then(|| Site::many(settings, Resource::Insights)).transpose()?;
     let (one, list) = few.bodies()?;
-    let ceiling = Ceiling::start(&settings.folder, settings.cores, &one, &list)?;
+    let ceiling = ceiling::start(&settings.folder, settings.cores, &one, &list)?;
     let sizes = [one.len(), list.len()];
     let lines = plain(settings, &few, many.as_ref(), &ceiling, sizes, INSIGHTS)?;
     many.map_or(Ok(()), |many| many.service.stop())?;
@@ -65,7 +66,7 @@ pub fn reads(settings: &Settings) -> Result<Vec<ReportLine>> {
         .then(|| Site::many(settings, Resource::Dashboards))
         .transpose()?;
     let (one, list) = few.bodies()?;
-    let ceiling = Ceiling::start(&settings.folder, settings.cores, &one, &list)?;
+    let ceiling = ceiling::start(&settings.folder, settings.cores, &one, &list)?;
     if settings.wants(&[1, 2, 11, 12]) {
         let sizes = [one.len(), list.len()];
         lines.extend(plain(settings, &few, many.as_ref(), &ceiling, sizes, DASHBOARDS)?);
@@ -90,7 +91,7 @@ fn plain(
     settings: &Settings,
     few: &Site,
     many: Option<&Site>,
-    ceiling: &Ceiling,
+    ceiling: &Reference,
     sizes: [usize; 2],
     [one_row, list_row, one_growth, list_growth]: RowNumbers,
 ) -> Result<Vec<ReportLine>> {
@@ -139,10 +140,10 @@ fn against_ceiling(row: u8, kind: &ReadKind, rate: [f64; 2], cost: [f64; 2]) -> 
     let what = format!("{} / constant {} B", kind.name, grouped(kind.size as f64));
     let rounds = &kind.ceiling;
     [
-        ReportLine::new(row, format!("{what}: req/s"), rate_ratio(rounds), Unit::Times)
+        ReportLine::ratio(row, format!("{what}: req/s"), rate_ratio(rounds))
             .figures(rates(rounds))
             .at_least(rate[0], rate[1]),
-        ReportLine::new(row, format!("{what}: CPU"), cost_ratio(rounds), Unit::Times)
+        ReportLine::ratio(row, format!("{what}: CPU"), cost_ratio(rounds))
             .figures(costs(rounds))
             .at_most(cost[0], cost[1]),
     ]
@@ -151,7 +152,7 @@ fn against_ceiling(row: u8, kind: &ReadKind, rate: [f64; 2], cost: [f64; 2]) -> 
 fn growth(row: u8, kind: &ReadKind, many: u64, few: u64) -> ReportLine {
     let what =
         format!("{}: CPU at {} rows / at {}", kind.name, grouped(many as f64), grouped(few as f64));
-    ReportLine::new(row, what, cost_ratio(&kind.growth), Unit::Times).figures(costs(&kind.growth))
+    ReportLine::ratio(row, what, cost_ratio(&kind.growth)).figures(costs(&kind.growth))
 }
 
 /// Row 13: a single reader at a deep offset, then the effect of deep readers on others.
@@ -184,54 +185,39 @@ fn deep(settings: &Settings, many: &Site) -> Result<[ReportLine; 2]> {
 
 /// Row 14: reads during writes.
 fn beside_writers(settings: &Settings, few: &Site) -> Result<[ReportLine; 2]> {
-    progress("reads beside writers");
     let (gets, creates) = (few.gets(), few.creates());
     let span = Span::slice(settings.slice);
     let readers = Group::closed(CONNECTIONS, &gets);
     let writers = Group::closed(16, &creates).expecting(201);
-    let mut rounds = Vec::new();
-    for _ in 0..settings.rounds {
+    let rounds = repeat(settings, "reads beside writers", || {
         let alone = few.run(&[readers], span)?;
-        rounds.push((few.run(&[readers, writers], span)?, alone));
-    }
+        Ok((few.run(&[readers, writers], span)?, alone))
+    })?;
     let writes = middle(&rounds, |(beside, _)| beside.groups[1].rate);
-    let p99 = middle(&rounds, |(beside, _)| millis(beside.groups[0].quantile(0.99)));
-    let alone = middle(&rounds, |(_, alone)| millis(alone.groups[0].quantile(0.99)));
+    let [beside, alone] = p99(&rounds);
     Ok([
-        ReportLine::new(
-            14,
-            "reads beside 16 writers / reads alone",
-            rate_ratio(&rounds),
-            Unit::Times,
-        )
-        .figures(format!("{}, {} writes/s", rates(&rounds), grouped(writes)))
-        .at_least(0.40, 0.30),
-        ReportLine::new(14, "p99 of reads beside 16 writers", p99, Unit::Millis)
+        ReportLine::ratio(14, "reads beside 16 writers / reads alone", rate_ratio(&rounds))
+            .figures(format!("{}, {} writes/s", rates(&rounds), grouped(writes)))
+            .at_least(0.40, 0.30),
+        ReportLine::new(14, "p99 of reads beside 16 writers", beside, Unit::Millis)
             .figures(format!("{alone:.2} ms alone"))
             .at_most(3.0, 8.0),
     ])
 }
 
 /// Row 15: latency at a fixed rate.
-fn open_loop(settings: &Settings, few: &Site, ceiling: &Ceiling) -> Result<ReportLine> {
-    progress("open loop");
+fn open_loop(settings: &Settings, few: &Site, ceiling: &Reference) -> Result<ReportLine> {
     let gets = few.gets();
     let group = [Group::closed(CONNECTIONS, &gets).paced(OPEN_RATE)];
     let span = Span::slice(settings.slice.max(Duration::from_secs(1)));
-    let mut rounds = Vec::new();
-    for _ in 0..settings.rounds {
+    let rounds = repeat(settings, "open loop", || {
         let top = run(ceiling.address, ceiling.pid(), &group, span)?;
-        rounds.push((few.run(&group, span)?, top));
-    }
-    let quantile = |rank: f64, top: bool| {
-        middle(&rounds, |(own, other)| {
-            millis(if top { other } else { own }.groups[0].quantile(rank))
-        })
-    };
+        Ok((few.run(&group, span)?, top))
+    })?;
+    let [own, top] = p99(&rounds);
+    let half = middle(&rounds, |(own, _)| millis(own.groups[0].quantile(0.5)));
     let what = format!("p99 of GET one at {} req/s, open loop", grouped(OPEN_RATE));
-    let figures =
-        format!("p50 {:.3} ms; ceiling's p99 {:.3} ms", quantile(0.5, false), quantile(0.99, true));
-    Ok(ReportLine::new(15, what, quantile(0.99, false), Unit::Millis)
-        .figures(figures)
+    Ok(ReportLine::new(15, what, own, Unit::Millis)
+        .figures(format!("p50 {half:.3} ms; ceiling's p99 {top:.3} ms"))
         .at_most(1.0, 3.0))
 }

@@ -6,7 +6,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::{cost_ratio, costs, rate_ratio, rates};
+use super::{cost_ratio, costs, p99, rate_ratio, rates, repeat};
 use crate::database::{self, Connection};
 use crate::load::run;
 use crate::plan::{Group, Run, Span};
@@ -15,7 +15,7 @@ use crate::report::{ReportLine, Unit, grouped, middle, millis};
 use crate::service::Service;
 use crate::site::{CONNECTIONS, Site};
 use crate::straight::{RECORDED, Straight};
-use crate::{Result, Settings, fail, progress};
+use crate::{Result, Settings, fail};
 
 /// These rows.
 const ROWS: [u8; 7] = [36, 37, 38, 39, 40, 41, 42];
@@ -63,21 +63,20 @@ fn reads(settings: &Settings, site: &Site, connection: &Connection) -> Result<Ve
     if settings.wants(&[36]) {
         let rounds = alternate(settings, "GET one", sites, &gets)?;
         lines.push(
-            ReportLine::new(36, "GET one, shared / file: req/s", rate_ratio(&rounds), Unit::Times)
+            ReportLine::ratio(36, "GET one, shared / file: req/s", rate_ratio(&rounds))
                 .figures(rates(&rounds))
                 .at_least(0.65, 0.45),
         );
         lines.push(
-            ReportLine::new(36, "GET one, shared / file: CPU", cost_ratio(&rounds), Unit::Times)
+            ReportLine::ratio(36, "GET one, shared / file: CPU", cost_ratio(&rounds))
                 .figures(costs(&rounds))
                 .at_most(1.5, 1.9),
         );
     }
     if settings.wants(&[37]) {
         let rounds = alternate(settings, "list of 100", sites, &lists)?;
-        let what = "list of 100, shared / file: req/s";
         lines.push(
-            ReportLine::new(37, what, rate_ratio(&rounds), Unit::Times)
+            ReportLine::ratio(37, "list of 100, shared / file: req/s", rate_ratio(&rounds))
                 .figures(rates(&rounds))
                 .at_least(0.85, 0.6),
         );
@@ -96,13 +95,8 @@ fn alternate(
     requests: &[Vec<Vec<u8>>; 2],
 ) -> Result<Vec<(Run, Run)>> {
     let span = Span::slice(settings.slice);
-    let mut rounds = Vec::new();
-    for round in 1..=settings.rounds {
-        progress(&format!("{what}, shared and file: round {round} of {}", settings.rounds));
-        let run = |at: usize| sites[at].run(&[Group::closed(CONNECTIONS, &requests[at])], span);
-        rounds.push((run(0)?, run(1)?));
-    }
-    Ok(rounds)
+    let run = |at: usize| sites[at].run(&[Group::closed(CONNECTIONS, &requests[at])], span);
+    repeat(settings, &format!("{what}, shared and file"), || Ok((run(0)?, run(1)?)))
 }
 
 /// Row 38: how much longer one reader waits than with a data file, in round trips.
@@ -113,24 +107,22 @@ fn one_reader(
     connection: &Connection,
 ) -> Result<ReportLine> {
     let span = Span::slice(settings.slice);
-    let mut rounds = Vec::new();
-    for round in 1..=settings.rounds {
-        progress(&format!("GET one at 1 connection: round {round} of {}", settings.rounds));
-        let median = |at: usize| -> Result<f64> {
-            let run = sites[at].run(&[Group::closed(1, &requests[at])], span)?;
-            Ok(millis(run.groups[0].quantile(0.5)))
-        };
+    let median = |at: usize| -> Result<f64> {
+        let run = sites[at].run(&[Group::closed(1, &requests[at])], span)?;
+        Ok(millis(run.groups[0].quantile(0.5)))
+    };
+    let rounds = repeat(settings, "GET one at 1 connection", || {
         let (shared, file) = (median(0)?, median(1)?);
         // On the service's core, so that wake-up times are comparable to those of its connection.
         let trip = settings.cores.on_server(|| connection.round_trip(settings.slice / 2))??;
-        rounds.push([shared, file, millis(trip)]);
-    }
+        Ok([shared, file, millis(trip)])
+    })?;
     let micros = |at: usize| middle(&rounds, |round| round[at] * 1e3);
     let ratio = middle(&rounds, |[shared, file, trip]| (shared - file) / trip);
     let figures =
         format!("p50 {:.0} and {:.0} us; SELECT 1 {:.0} us", micros(0), micros(1), micros(2));
     let what = "GET one at 1 connection: (shared - file) / SELECT 1";
-    Ok(ReportLine::new(38, what, ratio, Unit::Times).figures(figures).at_most(2.5, 4.0))
+    Ok(ReportLine::ratio(38, what, ratio).figures(figures).at_most(2.5, 4.0))
 }
 
 /// Creates exactly `number` dashboards.
@@ -166,17 +158,15 @@ fn writes(
         let group = Group::closed(connections, &creates).expecting(201);
         site.run(&[group], Span::slice(settings.slice))
     };
-    let mut rounds = Vec::new();
-    for round in 1..=settings.rounds {
-        progress(&format!("creates, shared: round {round} of {}", settings.rounds));
+    let rounds = repeat(settings, "creates, shared", || {
         let group = run(CONNECTIONS)?;
         let straight = settings.cores.on_server(|| straight.put_all())??;
         let alone = run(1)?.rate();
         let time = settings.slice / 2;
         let commits = settings.cores.on_server(|| connection.single_commits(time))??;
         let p99 = millis(group.groups[0].quantile(0.99));
-        rounds.push(WriteRates { group: group.rate(), alone, p99, straight, commits });
-    }
+        Ok(WriteRates { group: group.rate(), alone, p99, straight, commits })
+    })?;
     Ok(write_lines(&rounds, straight))
 }
 
@@ -184,7 +174,7 @@ fn write_lines(rounds: &[WriteRates], straight: &Straight<'_>) -> [ReportLine; 3
     let line = |row, what: &str, own: fn(&WriteRates) -> f64, other: fn(&WriteRates) -> f64| {
         let ratio = middle(rounds, |round| own(round) / other(round));
         let [own, other] = [own, other].map(|rate| grouped(middle(rounds, rate)));
-        (ReportLine::new(row, what, ratio, Unit::Times), format!("{own} of {other} /s"))
+        (ReportLine::ratio(row, what, ratio), format!("{own} of {other} /s"))
     };
     let p99 = middle(rounds, |round| round.p99);
     let commit = format!(
@@ -228,27 +218,21 @@ fn beside_another_node(
     let readers = [Group::closed(CONNECTIONS, &gets)];
     let writers = [Group::closed(WRITERS, &creates).expecting(201)];
     let writing = Span::slice(settings.slice + WRITERS_LONGER);
-    let (mut rounds, mut writes) = (Vec::new(), Vec::new());
-    for round in 1..=settings.rounds {
-        progress(&format!("reads beside another node: round {round} of {}", settings.rounds));
+    let mut writes = Vec::new();
+    let rounds = repeat(settings, "reads beside another node", || {
         let alone = site.run(&readers, span)?;
         let (beside, written) = thread::scope(|scope| {
             let written = scope.spawn(|| run(node.address, node.pid(), &writers, writing));
             (site.run(&readers, span), written.join())
         });
         writes.push(written.map_err(|_| "the writers panicked")??.rate());
-        rounds.push((beside?, alone));
-    }
-    let p99 = |of: fn(&(Run, Run)) -> &Run| {
-        middle(&rounds, |round| millis(of(round).groups[0].quantile(0.99)))
-    };
-    let [beside, alone] = [p99(|(beside, _)| beside), p99(|(_, alone)| alone)];
+        Ok((beside?, alone))
+    })?;
+    let [beside, alone] = p99(&rounds);
     let rates = format!("{}, {} writes/s", rates(&rounds), grouped(middle(&writes, |rate| *rate)));
     let what = "GET one beside 16 writers on another node / alone, shared";
     Ok([
-        ReportLine::new(42, what, rate_ratio(&rounds), Unit::Times)
-            .figures(rates)
-            .at_least(0.4, 0.3),
+        ReportLine::ratio(42, what, rate_ratio(&rounds)).figures(rates).at_least(0.4, 0.3),
         ReportLine::new(42, "p99 of GET one beside these writers", beside, Unit::Millis)
             .figures(format!("{alone:.2} ms alone"))
             .at_most(10.0, 25.0),

@@ -1,14 +1,15 @@
 //! Rows 3-6: writes compared with the disk's sync rate, with each other and with a constant
 //! response.
 
-use super::{cost_ratio, costs};
-use crate::ceiling::Ceiling;
+use super::{cost_ratio, costs, repeat};
+use crate::ceiling;
 use crate::load::run;
 use crate::machine::sync_rate;
 use crate::plan::{Group, Run, Span};
-use crate::report::{ReportLine, Unit, grouped, middle, millis};
+use crate::reference::Reference;
+use crate::report::{ReportLine, grouped, middle, millis};
 use crate::site::{CONNECTIONS, Site};
-use crate::{Result, Settings, progress};
+use crate::{Result, Settings};
 
 /// The measurements of one round.
 struct RoundResult {
@@ -28,20 +29,16 @@ pub fn writes(settings: &Settings) -> Result<Vec<ReportLine>> {
     }
     let site = Site::few(settings, "writes")?;
     let (one, list) = site.bodies()?;
-    let ceiling = Ceiling::start(&settings.folder, settings.cores, &one, &list)?;
+    let ceiling = ceiling::start(&settings.folder, settings.cores, &one, &list)?;
     let requests = [site.creates(), site.patches(), site.gets()];
-    let mut rounds = Vec::new();
-    for number in 1..=settings.rounds {
-        progress(&format!("writes: round {number} of {}", settings.rounds));
-        rounds.push(round(settings, &site, &ceiling, &requests)?);
-    }
+    let rounds = repeat(settings, "writes", || round(settings, &site, &ceiling, &requests))?;
     Ok(lines(&rounds))
 }
 
 fn round(
     settings: &Settings,
     site: &Site,
-    ceiling: &Ceiling,
+    ceiling: &Reference,
     requests: &[Vec<Vec<u8>>; 3],
 ) -> Result<RoundResult> {
     let [creates, patches, gets] = requests;
@@ -68,38 +65,24 @@ fn lines(rounds: &[RoundResult]) -> Vec<ReportLine> {
         let pairs: Vec<_> =
             rounds.iter().map(|round| (own(round).clone(), round.constant.clone())).collect();
         let rate = grouped(middle(rounds, |round| own(round).rate()));
-        ReportLine::new(
-            6,
-            format!("{what} at 64 / constant GET: CPU"),
-            cost_ratio(&pairs),
-            Unit::Times,
-        )
-        .figures(format!("{}; {rate} req/s", costs(&pairs)))
-        .at_most(3.5, 5.0)
+        let what = format!("{what} at 64 / constant GET: CPU");
+        ReportLine::ratio(6, what, cost_ratio(&pairs))
+            .figures(format!("{}; {rate} req/s", costs(&pairs)))
+            .at_most(3.5, 5.0)
+    };
+    let ratio = |row, what: &str, of: fn(&RoundResult) -> f64| {
+        ReportLine::ratio(row, what, middle(rounds, of))
     };
     vec![
-        ReportLine::new(
-            3,
-            "create at 64 / fdatasync rate",
-            middle(rounds, |round| round.group.rate() / round.syncs[0]),
-            Unit::Times,
-        )
-        .figures(format!("{group} of {} /s, p99 {p99:.1} ms", syncs(0)))
-        .at_least(3.0, 2.0),
-        ReportLine::new(
-            4,
-            "create at 64 / at 1 connection",
-            middle(rounds, |round| round.group.rate() / round.alone.rate()),
-            Unit::Times,
-        )
-        .figures(format!("{group} of {alone} /s"))
-        .at_least(10.0, 6.0),
-        ReportLine::new(
-            5,
-            "create at 1 connection / fdatasync rate",
-            middle(rounds, |round| round.alone.rate() / round.syncs[1]),
-            Unit::Times,
-        )
+        ratio(3, "create at 64 / fdatasync rate", |round| round.group.rate() / round.syncs[0])
+            .figures(format!("{group} of {} /s, p99 {p99:.1} ms", syncs(0)))
+            .at_least(3.0, 2.0),
+        ratio(4, "create at 64 / at 1 connection", |round| round.group.rate() / round.alone.rate())
+            .figures(format!("{group} of {alone} /s"))
+            .at_least(10.0, 6.0),
+        ratio(5, "create at 1 connection / fdatasync rate", |round| {
+            round.alone.rate() / round.syncs[1]
+        })
         .figures(format!("{alone} of {} /s", syncs(1)))
         .at_least(0.25, 0.15),
         cost("create", |round| &round.group),
