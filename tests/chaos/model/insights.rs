@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::world::{
-    ACCESS, At, EDITOR, Expected, NAMES, Outcome, Rules, Subject, VIEWER, World, answer, deny,
-    invalid, level_on, missing, set_rule,
+    ACCESS, At, EDITOR, Expected, NAMES, Outcome, Rules, VIEWER, World, answer, deny, invalid,
+    level_on, missing,
 };
 
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ impl World {
     }
 
     /// Returns an insight of the project, which may be deleted.
-    fn insight(&self, project: u64, id: u64) -> Result<&Insight, Expected> {
+    pub fn insight(&self, project: u64, id: u64) -> Result<&Insight, Expected> {
         let found = self.file.insights.get(&id).filter(|insight| insight.project == project);
         found.map_or_else(|| missing("Not found."), Ok)
     }
@@ -221,25 +221,5 @@ impl World {
 
     pub fn restore_insight(&mut self, by: usize, of: (u64, u64)) -> Outcome {
         self.change_insight(by, of, true, |_, insight, _| Ok(Insight { deleted: false, ..insight }))
-    }
-
-    /// Sets or removes the access rule of a person, or the default rule, on an insight.
-    pub fn rule_insight(
-        &mut self,
-        by: usize,
-        (project, id): (u64, u64),
-        whom: Option<usize>,
-        level: Option<usize>,
-    ) -> Outcome {
-        let at = self.in_project(by, project, "access_control:write")?;
-        let insight = self.insight(project, id)?;
-        if insight.deleted {
-            return missing("Not found.");
-        }
-        let own = level_on(&insight.rules, insight.maker, &at);
-        let organization = self.require_manage(project, own, &at)?;
-        self.require_member(organization, whom)?;
-        let rules = &mut self.file.insights.get_mut(&id).expect("an object found before").rules;
-        set_rule(rules, Subject::of(whom), level)
     }
 }

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::world::{
-    ADMIN, Expected, MEMBER, NAMES, Outcome, Subject, World, answer, invalid, missing, set_rule,
-};
+use super::world::{ADMIN, MEMBER, NAMES, Outcome, Subject, World, answer, invalid, missing};
 
 #[derive(Debug, Clone)]
 pub struct Role {
@@ -24,7 +22,7 @@ impl World {
     }
 
     /// Returns whether the organization has the role.
-    fn has_role(&self, organization: usize, role: usize) -> bool {
+    pub fn has_role(&self, organization: usize, role: usize) -> bool {
         self.file.roles.get(&role).is_some_and(|role| role.organization == organization)
     }
 
@@ -45,16 +43,8 @@ impl World {
         if !self.has_role(organization, role) {
             return missing("Not found.");
         }
-        let file = &mut self.file;
-        file.roles.remove(&role);
-        for project in file.projects.values_mut() {
-            project.grants.remove(&Subject::Role(role));
-        }
-        let boards = file.boards.values_mut().map(|board| &mut board.rules);
-        let insights = file.insights.values_mut().map(|insight| &mut insight.rules);
-        for rules in boards.chain(insights) {
-            rules.remove(&Subject::Role(role));
-        }
+        self.file.roles.remove(&role);
+        self.forget(organization, Subject::Role(role));
         answer(204, vec![])
     }
 
@@ -102,34 +92,5 @@ impl World {
         } else {
             missing("Not found.")
         }
-    }
-
-    /// Grants a role access to a project, as an admin or a member, or removes it.
-    pub fn grant_role(&mut self, by: usize, id: u64, role: usize, level: Option<bool>) -> Outcome {
-        let organization = self.manage_project(by, id)?;
-        self.require_role(organization, role)?;
-        self.set_grant(id, Subject::Role(role), level)
-    }
-
-    /// Requires that the role of a rule is one of the organization.
-    fn require_role(&self, organization: usize, role: usize) -> Result<(), Expected> {
-        if !self.has_role(organization, role) {
-            return Err(Expected { status: 400, body: vec![("/code", json!("does_not_exist"))] });
-        }
-        Ok(())
-    }
-
-    /// Sets or removes the access rule of a role on a dashboard.
-    pub fn rule_role(
-        &mut self,
-        by: usize,
-        of: (u64, u64),
-        role: usize,
-        level: Option<usize>,
-    ) -> Outcome {
-        let organization = self.manage_board(by, of)?;
-        self.require_role(organization, role)?;
-        let rules = &mut self.file.boards.get_mut(&of.1).expect("an object found before").rules;
-        set_rule(rules, Subject::Role(role), level)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::world::{ADMIN, DAY, Expected, MEMBER, OWNER, Organization, World};
+use super::world::{ADMIN, DAY, Expected, MEMBER, OWNER, Organization, Subject, World};
 
 /// The kind of a step. Most are requests; the last five concern the service and its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -416,7 +416,7 @@ impl World {
             CreateProject => self.create_project(by, at, step.yes()),
             DeleteProject => self.delete_project(by, project),
             CloseProject => self.close_project(by, project, step.yes()),
-            Grant => self.grant(by, project, whom, step.granted()),
+            Grant => self.grant(by, project, Subject::Person(whom), step.granted()),
             GetProject => self.get_project(by, project),
             ListProjects => self.list_projects(by, at),
             AddDomain => self.add_domain(by, at, step.name()),
@@ -442,7 +442,7 @@ impl World {
             BringBack => self.bring_back(by, board),
             AddEditor => self.add_editor(by, board, whom),
             RemoveEditor => self.remove_editor(by, board, whom),
-            Rule => self.rule(by, board, step.ruled(), step.access()),
+            Rule => self.rule_board(by, board, Subject::of(step.ruled()), step.access()),
             Share => self.share(by, board, step.yes()),
             OpenShared => self.open_shared(board.1, u64::try_from(step.how / 4).expect("few")),
             CreateInsight => self.create_insight(by, project, step.name(), &step.boards()),
@@ -452,14 +452,14 @@ impl World {
             PlaceInsight => self.place_insight(by, board, &step.boards()),
             RemoveInsight => self.remove_insight(by, board),
             RestoreInsight => self.restore_insight(by, board),
-            RuleInsight => self.rule_insight(by, board, step.ruled(), step.access()),
+            RuleInsight => self.rule_insight(by, board, Subject::of(step.ruled()), step.access()),
             CreateRole => self.create_role(by, at, step.name()),
             DeleteRole => self.delete_role(by, at, which),
             ListRoles => self.list_roles(by, at),
             JoinRole => self.join_role(by, at, which, whom),
             LeaveRole => self.leave_role(by, at, which, whom),
-            GrantRole => self.grant_role(by, project, whom, step.granted()),
-            RuleRole => self.rule_role(by, board, whom, step.access()),
+            GrantRole => self.grant(by, project, Subject::Role(whom), step.granted()),
+            RuleRole => self.rule_board(by, board, Subject::Role(whom), step.access()),
             Wait => {
                 self.now += step.hours() * DAY / 24;
                 return None;

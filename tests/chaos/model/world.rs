@@ -123,14 +123,20 @@ pub fn level_on(rules: &Rules, maker: usize, at: &At) -> usize {
     named.or_else(|| rules.get(&Subject::Everyone)).copied().unwrap_or(EDITOR)
 }
 
-/// Sets or removes a rule.
-pub fn set_rule(rules: &mut Rules, subject: Subject, level: Option<usize>) -> Outcome {
+/// Sets or removes a rule. `shown` is the level in the response.
+fn set<T>(
+    rules: &mut BTreeMap<Subject, T>,
+    subject: Subject,
+    level: Option<T>,
+    shown: impl FnOnce(&T) -> &'static str,
+) -> Outcome {
     let Some(level) = level else {
         rules.remove(&subject);
         return answer(204, vec![]);
     };
+    let shown = shown(&level);
     rules.insert(subject, level);
-    answer(200, vec![("/access_level", json!(ACCESS[level]))])
+    answer(200, vec![("/access_level", json!(shown))])
 }
 
 #[derive(Debug, Clone)]
@@ -335,17 +341,6 @@ impl World {
         subjects.filter_map(|subject| project.grants.get(&subject).copied()).max()
     }
 
-    pub fn set_grant(&mut self, id: u64, subject: Subject, level: Option<bool>) -> Outcome {
-        let grants = &mut self.file.projects.get_mut(&id).expect("an object found before").grants;
-        let Some(admin) = level else {
-            grants.remove(&subject);
-            return answer(204, vec![]);
-        };
-        grants.insert(subject, admin);
-        let word = if admin { "admin" } else { "member" };
-        answer(200, vec![("/access_level", json!(word))])
-    }
-
     /// Checks access to what is inside a project.
     pub fn in_project(&self, by: usize, id: u64, scope: &str) -> Result<At, Expected> {
         let person = self.key(by)?.person;
@@ -472,24 +467,32 @@ impl World {
         members.remove(&whom);
         let by_them = |invite: &Invite| invite.organization == organization && invite.by == whom;
         self.file.invites.retain(|_, invite| !by_them(invite));
-        let mut left = BTreeSet::new();
-        for (id, project) in &mut self.file.projects {
-            if project.organization == organization {
-                project.grants.remove(&Subject::Person(whom));
-                left.insert(*id);
+        self.forget(organization, Subject::Person(whom));
+        answer(204, vec![])
+    }
+
+    /// Removes what names a person or a role in an organization.
+    pub fn forget(&mut self, organization: usize, subject: Subject) {
+        let File { projects, boards, insights, roles, .. } = &mut self.file;
+        let mut own = BTreeSet::new();
+        for (id, project) in projects.iter_mut().filter(|(_, one)| one.organization == organization)
+        {
+            project.grants.remove(&subject);
+            own.insert(*id);
+        }
+        for board in boards.values_mut().filter(|board| own.contains(&board.project)) {
+            board.rules.remove(&subject);
+            if let Subject::Person(whom) = subject {
+                board.editors.remove(&whom);
             }
         }
-        for board in self.file.boards.values_mut().filter(|board| left.contains(&board.project)) {
-            board.editors.remove(&whom);
-            board.rules.remove(&Subject::Person(whom));
+        for insight in insights.values_mut().filter(|insight| own.contains(&insight.project)) {
+            insight.rules.remove(&subject);
         }
-        for insight in self.file.insights.values_mut().filter(|one| left.contains(&one.project)) {
-            insight.rules.remove(&Subject::Person(whom));
+        if let Subject::Person(whom) = subject {
+            let own = roles.values_mut().filter(|role| role.organization == organization);
+            own.for_each(|role| _ = role.members.remove(&whom));
         }
-        for role in self.file.roles.values_mut().filter(|role| role.organization == organization) {
-            role.members.remove(&whom);
-        }
-        answer(204, vec![])
     }
 
     pub fn list_members(&self, by: usize, organization: usize) -> Outcome {
@@ -645,21 +648,16 @@ impl World {
         answer(200, vec![("/access_control", json!(private))])
     }
 
-    /// Grants a person access to a project, as an admin or a member, or removes it.
-    pub fn grant(&mut self, by: usize, id: u64, whom: usize, level: Option<bool>) -> Outcome {
-        let organization = self.manage_project(by, id)?;
-        self.require_member(organization, Some(whom))?;
-        self.set_grant(id, Subject::Person(whom), level)
-    }
-
-    /// Requires that the caller may grant access to a project. Returns its organization.
-    pub fn manage_project(&self, by: usize, id: u64) -> Result<usize, Expected> {
+    /// Grants access to a project, as an admin or a member, or removes it.
+    pub fn grant(&mut self, by: usize, id: u64, subject: Subject, level: Option<bool>) -> Outcome {
         let at = self.in_project(by, id, "access_control:write")?;
         let project = &self.file.projects[&id];
         if !at.administers() && self.granted(project, at.person) != Some(true) {
             return deny("Must be admin to modify project permissions.");
         }
-        Ok(project.organization)
+        self.require_subject(project.organization, subject)?;
+        let grants = &mut self.file.projects.get_mut(&id).expect("an object found before").grants;
+        set(grants, subject, level, |admin| if *admin { "admin" } else { "member" })
     }
 
     pub fn get_project(&self, by: usize, id: u64) -> Outcome {
@@ -916,43 +914,66 @@ impl World {
         answer(204, vec![])
     }
 
-    /// Sets or removes the access rule of a person, or the default rule, on a dashboard.
-    pub fn rule(
+    /// Sets or removes an access rule on a dashboard.
+    pub fn rule_board(
         &mut self,
         by: usize,
         (project, id): (u64, u64),
-        whom: Option<usize>,
+        subject: Subject,
         level: Option<usize>,
     ) -> Outcome {
-        let organization = self.manage_board(by, (project, id))?;
-        self.require_member(organization, whom)?;
-        let rules = &mut self.file.boards.get_mut(&id).expect("an object found before").rules;
-        set_rule(rules, Subject::of(whom), level)
-    }
-
-    /// Requires that the caller may set rules on a dashboard. Returns its organization.
-    pub fn manage_board(&self, by: usize, (project, id): (u64, u64)) -> Result<usize, Expected> {
         let at = self.in_project(by, project, "access_control:write")?;
         let Some(board) = self.board(project, id) else { return missing("Not found.") };
-        self.require_manage(project, Self::access(board, &at), &at)
+        self.require_manage(project, Self::access(board, &at), subject, &at)?;
+        let rules = &mut self.file.boards.get_mut(&id).expect("an object found before").rules;
+        set(rules, subject, level, |level| ACCESS[*level])
     }
 
-    /// Requires that the caller may set rules on an object of a project. Returns its organization.
-    pub fn require_manage(&self, project: u64, level: usize, at: &At) -> Result<usize, Expected> {
+    /// Sets or removes an access rule on an insight.
+    pub fn rule_insight(
+        &mut self,
+        by: usize,
+        (project, id): (u64, u64),
+        subject: Subject,
+        level: Option<usize>,
+    ) -> Outcome {
+        let at = self.in_project(by, project, "access_control:write")?;
+        let insight = self.insight(project, id)?;
+        if insight.deleted {
+            return missing("Not found.");
+        }
+        self.require_manage(project, level_on(&insight.rules, insight.maker, &at), subject, &at)?;
+        let rules = &mut self.file.insights.get_mut(&id).expect("an object found before").rules;
+        set(rules, subject, level, |level| ACCESS[*level])
+    }
+
+    /// Requires that the caller, who has this level on an object of the project, may set a rule for the subject.
+    fn require_manage(
+        &self,
+        project: u64,
+        level: usize,
+        subject: Subject,
+        at: &At,
+    ) -> Result<(), Expected> {
         let found = &self.file.projects[&project];
         if level < MANAGER && self.granted(found, at.person) != Some(true) {
             return Err(Expected { status: 403, body: vec![] });
         }
-        Ok(found.organization)
+        self.require_subject(found.organization, subject)
     }
 
-    /// Requires that the person of a rule, if there is one, is a member of the organization.
-    pub fn require_member(&self, organization: usize, whom: Option<usize>) -> Result<(), Expected> {
+    /// Requires that a person is a member of the organization, and that a role is one of it.
+    fn require_subject(&self, organization: usize, subject: Subject) -> Result<(), Expected> {
         let members = &self.file.organizations[&organization].members;
-        if whom.is_some_and(|whom| !members.contains_key(&whom)) {
-            return Err(Expected { status: 400, body: vec![] });
+        match subject {
+            Subject::Person(whom) if !members.contains_key(&whom) => {
+                Err(Expected { status: 400, body: vec![] })
+            }
+            Subject::Role(role) if !self.has_role(organization, role) => {
+                Err(Expected { status: 400, body: vec![("/code", json!("does_not_exist"))] })
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     pub fn share(&mut self, by: usize, (project, id): (u64, u64), enabled: bool) -> Outcome {
