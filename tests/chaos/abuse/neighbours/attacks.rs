@@ -9,36 +9,27 @@ use std::time::Duration;
 use rustix::process::nice;
 use serde_json::json;
 
-use super::stage::{AttackSetup, Attacker, PROXY};
+use super::stage::AttackSetup::{self, CostlyPage, Heavy, Many, Nothing};
+use super::stage::{Attacker, PROXY};
 use crate::support::process::{Connection, connect_from, request};
 
-/// One attack.
-pub struct Attack {
-    pub name: &'static str,
-    pub needs: AttackSetup,
-    /// Starts the attack. The threads exit when the attacker is stopped.
-    pub run: fn(&Arc<Attacker>) -> Vec<JoinHandle<()>>,
-}
+/// Starts an attack. The threads exit when the attacker is stopped.
+pub type Run = fn(&Arc<Attacker>) -> Vec<JoinHandle<()>>;
 
-const NOTHING: AttackSetup = AttackSetup { many: false, heavy: false, costly_page: false };
-const MANY: AttackSetup = AttackSetup { many: true, ..NOTHING };
-const HEAVY: AttackSetup = AttackSetup { heavy: true, ..NOTHING };
-const COSTLY_PAGE: AttackSetup = AttackSetup { costly_page: true, ..NOTHING };
-
-/// All attacks in the table.
-pub const ATTACKS: &[Attack] = &[
-    Attack { name: "64 connections that read a dashboard", needs: NOTHING, run: reads },
-    Attack { name: "300 answers of 8 MiB that nobody reads", needs: HEAVY, run: unread_answers },
-    Attack { name: "400 bodies of 1 MiB that never end", needs: NOTHING, run: unfinished_bodies },
-    Attack { name: "searches whose clients leave at once", needs: MANY, run: abandoned_searches },
-    Attack { name: "64 searches side by side", needs: MANY, run: searches },
-    Attack { name: "organizations without end", needs: NOTHING, run: organizations },
-    Attack { name: "copies of an 8 MiB dashboard", needs: HEAVY, run: copies },
-    Attack { name: "5,000 idle connections of one address", needs: NOTHING, run: idle_connections },
-    Attack { name: "one costly public page", needs: COSTLY_PAGE, run: costly_page },
-    Attack { name: "PATCH of an 8 MiB dashboard by 32", needs: HEAVY, run: heavy_changes },
-    Attack { name: "512 connections that roll a key", needs: NOTHING, run: rolls },
-    Attack { name: "16 readers of compressed scripts", needs: NOTHING, run: scripts },
+/// All attacks in the table: the name, what it needs, and how it begins.
+pub const ATTACKS: &[(&str, AttackSetup, Run)] = &[
+    ("64 connections that read a dashboard", Nothing, reads),
+    ("300 answers of 8 MiB that nobody reads", Heavy, unread_answers),
+    ("400 bodies of 1 MiB that never end", Nothing, unfinished_bodies),
+    ("searches whose clients leave at once", Many, abandoned_searches),
+    ("64 searches side by side", Many, searches),
+    ("organizations without end", Nothing, organizations),
+    ("copies of an 8 MiB dashboard", Heavy, copies),
+    ("5,000 idle connections of one address", Nothing, idle_connections),
+    ("one costly public page", CostlyPage, costly_page),
+    ("PATCH of an 8 MiB dashboard by 32", Heavy, heavy_changes),
+    ("512 connections that roll a key", Nothing, rolls),
+    ("16 readers of compressed scripts", Nothing, scripts),
 ];
 
 /// Runs `each` on this many threads until the attack is stopped.
@@ -63,10 +54,19 @@ fn threads(
 
 /// Sends `request` repeatedly on `count` keep-alive connections and reads the responses.
 fn repeat(attacker: &Arc<Attacker>, count: usize, request: String) -> Vec<JoinHandle<()>> {
+    repeat_each(attacker, count, move |_| request.clone())
+}
+
+/// Sends requests on `count` keep-alive connections and reads the responses.
+fn repeat_each(
+    attacker: &Arc<Attacker>,
+    count: usize,
+    request: impl Fn(&Attacker) -> String + Send + Sync + 'static,
+) -> Vec<JoinHandle<()>> {
     threads(attacker, count, move |attacker| {
         let Ok(mut connection) = Connection::open(attacker.address) else { return attacker.rest() };
         while attacker.goes_on() {
-            if connection.write(&request).is_err() || connection.reply().is_err() {
+            if connection.write(request(attacker)).is_err() || connection.reply().is_err() {
                 return attacker.rest();
             }
             attacker.succeeded();
@@ -155,18 +155,11 @@ fn organizations(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
 
 fn copies(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     let made = AtomicUsize::new(0);
-    threads(attacker, 8, move |attacker| {
-        let Ok(mut connection) = Connection::open(attacker.address) else { return attacker.rest() };
+    repeat_each(attacker, 8, move |attacker| {
         let path = format!("/api/projects/{}/dashboards/", attacker.project);
         let body = format!("{{\"use_dashboard\": {}}}", attacker.dashboard);
-        while attacker.goes_on() {
-            let key = format!("Idempotency-Key: {}\r\n", made.fetch_add(1, Ordering::Relaxed));
-            let copy = request("POST", &path, &attacker.key, &key, &body);
-            if connection.write(&copy).is_err() || connection.reply().is_err() {
-                return attacker.rest();
-            }
-            attacker.succeeded();
-        }
+        let key = format!("Idempotency-Key: {}\r\n", made.fetch_add(1, Ordering::Relaxed));
+        request("POST", &path, &attacker.key, &key, &body)
     })
 }
 

@@ -54,21 +54,21 @@ fn attacks_do_not_degrade_service_for_other_organizations() {
     ];
     let mut faults = Vec::new();
     let only = std::env::var("NEIGHBOURS_ONLY").unwrap_or_default();
-    for attack in ATTACKS.iter().filter(|attack| attack.name.contains(&only)) {
+    for (name, needs, run) in ATTACKS.iter().filter(|(name, ..)| name.contains(&only)) {
         // A new server for each attack, so that attacks do not affect each other.
-        let stage = Stage::set(attack.needs);
+        let stage = Stage::set(*needs);
         let alone = stage.victim().measure(requests);
-        let running = stage.attack(attack.run);
+        let running = stage.attack(*run);
         let beside = stage.victim().measure(requests);
         running.stop();
         let memory = stage.peak_memory();
-        table.push(line(attack.name, &alone, &beside, memory));
+        table.push(line(name, &alone, &beside, memory));
         let failed: usize = beside.iter().map(|(_, samples)| samples.failed).sum();
         if failed > 0 {
-            faults.push(format!("{}: {failed} of the victim's requests failed", attack.name));
+            faults.push(format!("{name}: {failed} of the victim's requests failed"));
         }
         if memory > MEMORY {
-            faults.push(format!("{}: {} MiB of memory", attack.name, memory >> 20));
+            faults.push(format!("{name}: {} MiB of memory", memory >> 20));
         }
     }
     println!("{}", table.join("\n"));

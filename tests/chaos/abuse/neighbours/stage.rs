@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::victim::Victim;
 use crate::sizes::size;
@@ -24,14 +24,15 @@ const RUNNING: usize = 10;
 static ALLOWED: OnceLock<CpuSet> = OnceLock::new();
 
 /// The data that an attack needs in the attacker's project.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct AttackSetup {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttackSetup {
+    Nothing,
     /// Many dashboards.
-    pub many: bool,
+    Many,
     /// A dashboard of nearly 8 MiB with a public page.
-    pub heavy: bool,
+    Heavy,
     /// A dashboard with a public page that takes long to render.
-    pub costly_page: bool,
+    CostlyPage,
 }
 
 /// The data that an attack uses.
@@ -114,21 +115,20 @@ fn allow_many_connections() {
     setrlimit(Resource::Nofile, raised).expect("a limit below the hard one");
 }
 
-/// Runs a command of the binary and returns the JSON that it prints.
-fn run(site: &DataFolder, args: &[&str]) -> Value {
-    CommandOutput::new(cleared(binary()).current_dir(site.folder()).args(args).arg("--json")).json()
-}
-
 impl Stage {
     /// Starts a server with default limits, except those of time, and creates the data that the attack needs.
     pub fn set(needs: AttackSetup) -> Self {
         allow_many_connections();
         let site = DataFolder::empty();
-        let made = run(&site, &["init", "--email", OWNER, "--project", "Web"]);
+        let run = |args: &[&str]| {
+            let mut command = cleared(binary());
+            CommandOutput::new(command.current_dir(site.folder()).args(args).arg("--json")).json()
+        };
+        let made = run(&["init", "--email", OWNER, "--project", "Web"]);
         let create = ["organization", "create", "Victim", "--owner", "v@victim.example"];
-        let victim = run(&site, &create);
+        let victim = run(&create);
         let key = ["key", "create", "--email", "v@victim.example", "--label", "v", "--scope", "*"];
-        let victim_key = run(&site, &key)["value"].as_str().expect("a key").to_owned();
+        let victim_key = run(&key)["value"].as_str().expect("a key").to_owned();
         let mut command = cleared(binary());
         command.current_dir(site.folder()).args(["serve", "--listen", "127.0.0.1:0", "--json"]);
         command.args(["--trusted-proxy", &format!("{PROXY}/32")]);
@@ -167,14 +167,10 @@ impl Stage {
 
 fn victim_of(server: &Server, key: &str, project: u64) -> Victim {
     let dashboards = format!("/api/projects/{project}/dashboards/");
-    let mut first = Value::Null;
-    for nth in 0..20 {
-        let made = server.post(&dashboards, key, &json!({ "name": format!("board {nth}") })).ok();
-        if nth == 0 {
-            first = made["id"].clone();
-        }
-    }
-    let one = format!("{dashboards}{first}/");
+    let create =
+        |nth| server.post(&dashboards, key, &json!({ "name": format!("board {nth}") })).ok();
+    let made: Vec<_> = (0..20).map(create).collect();
+    let one = format!("{dashboards}{}/", made[0]["id"]);
     let token = share(server, &one, key);
     Victim {
         address: server.address,
@@ -190,18 +186,20 @@ fn victim_of(server: &Server, key: &str, project: u64) -> Victim {
 /// Creates the data that the attack needs. Returns the dashboard and the token of its public page.
 fn furnish(server: &Server, key: &str, project: u64, needs: AttackSetup) -> (u64, String) {
     let dashboards = format!("/api/projects/{project}/dashboards/");
-    if needs.many {
-        fill(server, key, &dashboards);
-    }
-    if !needs.heavy && !needs.costly_page {
-        return (0, String::new());
-    }
+    // 4,000 characters of four bytes each, or Markdown that takes long to render.
+    let (text, batches, tiles) = match needs {
+        AttackSetup::Heavy => ("\u{1f9f1}".repeat(3_990), 9, 55),
+        AttackSetup::CostlyPage => ("*a* `b` [c](d) ".repeat(266), 5, 100),
+        AttackSetup::Nothing | AttackSetup::Many => {
+            if needs == AttackSetup::Many {
+                fill(server, key, &dashboards);
+            }
+            return (0, String::new());
+        }
+    };
     let made = server.post(&dashboards, key, &json!({ "name": "heavy" })).ok();
     let id = made["id"].as_u64().expect("an id");
     let one = format!("{dashboards}{id}/");
-    // 4,000 characters of four bytes each, or Markdown that takes long to render.
-    let text = if needs.heavy { "\u{1f9f1}".repeat(3_990) } else { "*a* `b` [c](d) ".repeat(266) };
-    let (batches, tiles) = if needs.heavy { (9, 55) } else { (5, 100) };
     for _ in 0..batches {
         let tile = json!({ "text": { "body": text } });
         let sent = json!({ "tiles": vec![tile; tiles] });
