@@ -86,32 +86,6 @@ fn idle_connections_of_one_address_do_not_block_others() {
 }
 
 #[test]
-fn silent_connections_are_limited_per_address() {
-    let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
-    let folder = tempfile::tempdir().expect("a folder");
-    let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
-    fs::write(&certificate, pair.cert.pem()).expect("written");
-    fs::write(&key, pair.signing_key.serialize_pem()).expect("written");
-    let by_tls = [
-        "--tls-cert",
-        certificate.to_str().expect("a path"),
-        "--tls-key",
-        key.to_str().expect("a path"),
-    ];
-    let share = ["--connections-per-address", "4"];
-    for flags in [share.to_vec(), [&by_tls[..], &share].concat()] {
-        let served = Served::with(&flags);
-        let mut silent: Vec<_> = (0..12).map(|_| served.connect_from(ATTACKER)).collect();
-        // Those that have been idle longest are closed.
-        for connection in &mut silent[..8] {
-            assert!(connection.is_closed());
-        }
-        assert!(silent[8..].iter().all(|connection| !connection.is_closed_now()));
-        served.server.stop();
-    }
-}
-
-#[test]
 fn largest_address_loses_connections_when_all_slots_are_used() {
     let served = Served::with(&["--connections", "16", "--connections-per-address", "12"]);
     let mut modest = served.idle_from(VICTIM, 4);

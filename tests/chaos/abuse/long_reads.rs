@@ -94,10 +94,6 @@ async fn distinct_values_per_query_parameter_are_limited() {
     ] {
         assert_eq!(workspace.owner.get(&format!("{path}?{query}")).await.status, 200);
     }
-}
-
-#[tokio::test]
-async fn query_value_limit_is_configurable() {
     let workspace = Workspace::configured(|config| config.caps.query_values = 2).await;
     let two = workspace.dashboards("?tags=a&tags=b&tags=a");
     assert_eq!(workspace.owner.get(&two).await.status, 200);
@@ -146,26 +142,6 @@ async fn cancelled_read_stops() {
     eventually("the slot is free", || (pool.used() == 0).then_some(())).await;
     let seen = seen.load(Ordering::SeqCst);
     assert!(seen <= 1_000, "{seen} rows were read after the client disconnected");
-}
-
-/// [`cancelled_read_stops`] counts what a search reads after its request ended. This one had not begun.
-#[tokio::test]
-async fn search_of_a_client_that_disconnects_while_it_waits_never_runs() {
-    let workspace = metered().await;
-    fill(&workspace, own(&workspace), 500).await;
-    let path = workspace.dashboards("?search=nowhere&tags=a");
-    workspace.owner.get(&path).await.ok();
-    let (pool, before) = (workspace.app.long_reads(), long_reads(&workspace));
-    let (ends, held): (Vec<_>, Vec<_>) =
-        occupy(&workspace, (100..).map(Consumer::User)).into_iter().unzip();
-    let mut asked = Box::pin(workspace.owner.get(&path));
-    assert!(poll!(asked.as_mut()).is_pending(), "the search must wait");
-    drop((asked, ends));
-    let ended = f64::from(u32::try_from(join_all(held).await.len()).expect("few"));
-    workspace.owner.get(&path).await.ok();
-    eventually("no slot is in use", || (pool.used() == 0).then_some(())).await;
-    let count = long_reads(&workspace) - before;
-    assert!((count - ended - 1.0).abs() < 0.1, "{count} long reads, {ended} of them held");
 }
 
 #[tokio::test]
