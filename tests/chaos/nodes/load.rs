@@ -32,17 +32,13 @@ pub struct Load<'c> {
     created: Mutex<BTreeMap<u64, String>>,
     /// How many writes each node acknowledged.
     acknowledged: Vec<AtomicU64>,
-    reads: AtomicU64,
-    lost_updates: AtomicU64,
-    stale_reads: AtomicU64,
-    unknown: AtomicU64,
-    /// Responses that no node should give.
-    unexpected: Mutex<Vec<String>>,
+    found: Mutex<Report>,
     is_over: AtomicBool,
     seed: u64,
 }
 
 /// A dashboard whose name is a number.
+#[derive(Default)]
 struct Counter {
     path: String,
     /// The highest value that a response showed.
@@ -64,6 +60,7 @@ pub struct Report {
     pub stale_reads: u64,
     /// Acknowledged writes that are not there at the end, and dashboards that no acknowledged request created.
     pub wrong: Vec<String>,
+    /// Responses that no node should give.
     pub unexpected: Vec<String>,
 }
 
@@ -113,23 +110,15 @@ impl<'c> Load<'c> {
         let (known, _) = cluster.list(0);
         let create = |_| {
             let made = cluster.ask(0, "POST", &cluster.dashboards, Some(&named("0")));
-            Counter {
-                path: format!("{}{}/", cluster.dashboards, made.ok()["id"]),
-                floor: AtomicU64::new(0),
-                values: Mutex::default(),
-                unknown: AtomicU64::new(0),
-            }
+            let path = format!("{}{}/", cluster.dashboards, made.ok()["id"]);
+            Counter { path, ..Counter::default() }
         };
         Self {
             cluster,
             counters: (0..COUNTERS).map(create).collect(),
             created: Mutex::new(known.into_iter().collect()),
             acknowledged: cluster.nodes.iter().map(|_| AtomicU64::new(0)).collect(),
-            reads: AtomicU64::new(0),
-            lost_updates: AtomicU64::new(0),
-            stale_reads: AtomicU64::new(0),
-            unknown: AtomicU64::new(0),
-            unexpected: Mutex::default(),
+            found: Mutex::default(),
             is_over: AtomicBool::new(false),
             seed: seed(),
         }
@@ -186,12 +175,16 @@ impl<'c> Load<'c> {
 
     /// Returns how many lost updates were found.
     pub fn lost_updates(&self) -> u64 {
-        self.lost_updates.load(Ordering::Relaxed)
+        self.found.lock().unwrap().lost_updates
+    }
+
+    fn note(&self, what: impl FnOnce(&mut Report)) {
+        what(&mut self.found.lock().unwrap());
     }
 
     fn note_unexpected(&self, what: &str, reply: &Reply) {
         let text = format!("{what}: {} {}", reply.status, reply.json());
-        self.unexpected.lock().unwrap().push(text);
+        self.note(|report| report.unexpected.push(text));
     }
 
     /// Compares what the first node shows with what was acknowledged.
@@ -216,15 +209,8 @@ impl<'c> Load<'c> {
         wrong.extend(lost.map(|(id, name)| format!("lost: {id} {name}")));
         let unasked = shown.iter().filter(|(id, _)| !created.contains_key(*id));
         wrong.extend(unasked.map(|(id, name)| format!("created twice or by nobody: {id} {name}")));
-        Report {
-            acknowledged: self.acknowledged.iter().map(|one| one.load(Ordering::SeqCst)).sum(),
-            reads: self.reads.into_inner(),
-            unknown: self.unknown.into_inner(),
-            lost_updates: self.lost_updates.into_inner(),
-            stale_reads: self.stale_reads.into_inner(),
-            wrong,
-            unexpected: self.unexpected.into_inner().unwrap(),
-        }
+        let acknowledged = self.acknowledged.iter().map(|one| one.load(Ordering::SeqCst)).sum();
+        Report { acknowledged, wrong, ..self.found.into_inner().unwrap() }
     }
 }
 
@@ -276,10 +262,10 @@ impl Client<'_> {
             load.note_unexpected("half of a change", &reply);
         }
         let value: u64 = id_and_name(&shown).1.parse().expect("a number");
-        load.reads.fetch_add(1, Ordering::Relaxed);
-        if value < floor {
-            load.stale_reads.fetch_add(1, Ordering::Relaxed);
-        }
+        load.note(|report| {
+            report.reads += 1;
+            report.stale_reads += u64::from(value < floor);
+        });
         counter.floor.fetch_max(value, Ordering::SeqCst);
         Some((at, value, reply.header("etag").expect("a tag").to_owned()))
     }
@@ -301,7 +287,7 @@ impl Client<'_> {
         if !is_right {
             load.note_unexpected("a list", &reply);
         }
-        load.reads.fetch_add(1, Ordering::Relaxed);
+        load.note(|report| report.reads += 1);
     }
 
     fn increment(&mut self) {
@@ -318,7 +304,7 @@ impl Client<'_> {
                 200 => {
                     load.acknowledged[self.node].fetch_add(1, Ordering::SeqCst);
                     if !counter.values.lock().unwrap().insert(next) {
-                        load.lost_updates.fetch_add(1, Ordering::Relaxed);
+                        load.note(|report| report.lost_updates += 1);
                     }
                     counter.floor.fetch_max(next, Ordering::SeqCst);
                     false
@@ -333,7 +319,7 @@ impl Client<'_> {
         };
         if is_unknown {
             counter.unknown.fetch_add(1, Ordering::SeqCst);
-            load.unknown.fetch_add(1, Ordering::Relaxed);
+            load.note(|report| report.unknown += 1);
         }
     }
 
@@ -354,14 +340,14 @@ impl Client<'_> {
                 // 409: another node still carries out this request.
                 Answer::Reply(reply) if [409, 503].contains(&reply.status) => {
                     if may_be_done(&reply.json()) {
-                        load.unknown.fetch_add(1, Ordering::Relaxed);
+                        load.note(|report| report.unknown += 1);
                     }
                 }
                 Answer::Reply(reply) => {
                     load.note_unexpected("a creation", &reply);
                     return Some(());
                 }
-                Answer::Cut => _ = load.unknown.fetch_add(1, Ordering::Relaxed),
+                Answer::Cut => load.note(|report| report.unknown += 1),
                 // The only node was killed for good.
                 Answer::Refused if load.is_over.load(Ordering::SeqCst) => return Some(()),
                 Answer::Refused => {}
