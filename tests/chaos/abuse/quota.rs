@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::support::dashboards::from_tiles;
 use crate::support::idempotency::post_once;
+use crate::support::metrics::{Numbers, is};
 use crate::support::{OWNER, TestClient, TestResponse, Workspace, column, eventually_async};
 
 const QUOTA: usize = 256 * 1024;
@@ -171,9 +172,20 @@ async fn organization_over_its_quota_cannot_add_data_and_others_can() {
 #[tokio::test]
 async fn updates_over_the_quota_stop_at_a_sixteenth_and_deletions_continue() {
     let workspace = with_quota(QUOTA).await;
+    workspace.outsider("eve").await;
     let created = fill_up(&workspace).await;
     let one = workspace.dashboards(&format!("{}/", created[0]));
     let id = workspace.made.organization_id.to_string();
+    // The operator sees the use, and metrics name no organization.
+    let listed = workspace.run_operation(Operation::OrganizationList).await;
+    assert_eq!(listed["results"][0]["quota"], QUOTA);
+    let text = workspace.app.metrics().await.expect("numbers");
+    let numbers = Numbers::read(&text);
+    assert!(is(numbers.value("steward_organizations_near_quota", &[]), 1), "{text}");
+    let largest = u32::try_from(stored(&workspace, &id).await).expect("few bytes");
+    assert!(is(numbers.value("steward_largest_organization_bytes", &[]), largest), "{text}");
+    assert!(!text.contains(&id));
+
     let edit = |number: u64| json!({ "pinned": number.is_multiple_of(2) });
     reached(&patch_until_refused(&workspace.owner, &one, 1_000, edit).await);
     let used = stored(&workspace, &id).await;
@@ -185,24 +197,6 @@ async fn updates_over_the_quota_stop_at_a_sixteenth_and_deletions_continue() {
     }
     reached(&workspace.owner.patch(&one, json!({ "deleted": false })).await);
     workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn quota_use_is_shown_to_the_operator_and_metrics_name_no_organization() {
-    let workspace = with_quota(QUOTA).await;
-    workspace.outsider("eve").await;
-    fill_up(&workspace).await;
-    let id = workspace.made.organization_id.to_string();
-    let listed = workspace.run_operation(Operation::OrganizationList).await;
-    assert_eq!(listed["results"][0]["quota"], QUOTA);
-    let numbers = workspace.app.metrics().await.expect("numbers");
-    let value = |name: &str| {
-        let line = numbers.lines().find(|line| line.starts_with(name)).expect("a series");
-        line.rsplit(' ').next().and_then(|value| value.parse::<u64>().ok()).expect("a number")
-    };
-    assert_eq!(value("steward_organizations_near_quota "), 1);
-    assert_eq!(value("steward_largest_organization_bytes "), stored(&workspace, &id).await);
-    assert!(!numbers.contains(&id));
 }
 
 /// Returns the bytes that count towards the owner's account.
@@ -322,28 +316,42 @@ async fn dashboards_of_any_size_can_be_deleted_over_the_quota() {
 }
 
 #[tokio::test]
-async fn near_full_disk_allows_key_rotation_rule_and_dashboard_deletion() {
+async fn near_full_disk_rejects_additions_and_allows_rotation_and_deletions() {
     let workspace = Workspace::new().await;
     workspace.member("ben", Level::Member).await;
-    let mut boards = Vec::new();
+    let mut removed = Vec::new();
     for removal in removals() {
-        boards.push((with_insights(&workspace, 150).await, removal));
+        removed.push((with_insights(&workspace, 150).await, removal));
     }
-    let rules = format!("{}access_controls/", boards[0].0);
+    let rules = format!("{}access_controls/", removed[0].0);
     let member = workspace.membership("ben@corp.example").await;
     let rule = |level: Value| json!({ "access_level": level, "organization_member": member });
     workspace.owner.put(&rules, rule(json!("none"))).await.ok();
     // The operator created the key, so there is no record of its creator's permissions.
     let leaked = workspace.key(OWNER, &["dashboard:read"]).await;
     let leaked = leaked.get("/api/personal_api_keys/@current/").await.ok();
+    let boards = workspace.dashboards("");
+    let made = workspace.owner.post(&boards, large("Large")).await.ok();
+    let one = workspace.dashboards(&format!("{}/", made["id"]));
+    workspace.owner.patch(&format!("{one}sharing/"), json!({ "enabled": true })).await.ok();
     let key = workspace.owner.key.clone().expect("a key");
     workspace.app.close().await;
 
+    // A reserve larger than any disk.
     let (app, owner) = serve(&workspace.path(), &key, Some(usize::MAX));
+    let answer = owner.post(&boards, large("Refused")).await;
+    assert_eq!((answer.status, &answer.body["code"]), (503, &json!("unavailable")));
+    assert!(answer.headers.contains_key("retry-after"));
+    owner.get(&one).await.ok();
+    owner.patch(&one, json!({ "description": "" })).await.ok();
+    owner.patch(&one, json!({ "deleted": true })).await.ok();
+    assert_eq!(owner.patch(&one, json!({ "deleted": false })).await.status, 503);
     owner.put(&rules, rule(Value::Null)).await.assert_empty(204);
-    for (one, removal) in boards {
+    for (one, removal) in removed {
         owner.patch(&one, removal).await.ok();
     }
+    let refused = perform(&app, Operation::Check, Progress::silent()).await;
+    assert_eq!(refused.expect_err("no room for a copy").status(), 503);
     app.close().await;
     drop(owner);
 
@@ -354,10 +362,14 @@ async fn near_full_disk_allows_key_rotation_rule_and_dashboard_deletion() {
     drop(store);
     let reserve = usize::try_from(free / 2 * 3).expect("a size");
     let (app, owner) = serve(&workspace.path(), &key, Some(reserve));
-    let new = owner.post(&workspace.dashboards(""), json!({ "name": "Refused" })).await;
-    assert_eq!(new.status, 503);
+    assert_eq!(owner.post(&boards, json!({ "name": "Refused" })).await.status, 503);
     let path = format!("/api/personal_api_keys/{}/roll/", leaked["id"].as_str().expect("an id"));
     owner.post(&path, json!({ "grace_seconds": 0 })).await.ok();
+    app.close().await;
+    drop(owner);
+
+    let (app, owner) = serve(&workspace.path(), &key, Some(0));
+    owner.post(&boards, large("There is room")).await.ok();
     app.close().await;
 }
 
@@ -368,34 +380,4 @@ fn serve(path: &Path, key: &str, reserve: Option<usize>) -> (App, TestClient) {
     let app = App::new(Store::open(path, 4 << 20).expect("it opens"), config).expect("it serves");
     let caller = TestClient::of(router(app.clone()), key);
     (app, caller)
-}
-
-#[tokio::test]
-async fn near_full_disk_rejects_additions_and_allows_deletions() {
-    let workspace = Workspace::new().await;
-    let (path, boards) = (workspace.path(), workspace.dashboards(""));
-    let made = workspace.owner.post(&boards, large("Large")).await.ok();
-    let one = workspace.dashboards(&format!("{}/", made["id"]));
-    let sharing = format!("{one}sharing/");
-    workspace.owner.patch(&sharing, json!({ "enabled": true })).await.ok();
-    let key = workspace.owner.key.clone().expect("a key");
-    workspace.app.close().await;
-
-    // A reserve larger than any disk.
-    let (app, owner) = serve(&path, &key, Some(usize::MAX));
-    let answer = owner.post(&boards, large("Refused")).await;
-    assert_eq!((answer.status, &answer.body["code"]), (503, &json!("unavailable")));
-    assert!(answer.headers.contains_key("retry-after"));
-    owner.get(&one).await.ok();
-    owner.patch(&one, json!({ "description": "" })).await.ok();
-    owner.patch(&one, json!({ "deleted": true })).await.ok();
-    assert_eq!(owner.patch(&one, json!({ "deleted": false })).await.status, 503);
-    let refused = perform(&app, Operation::Check, Progress::silent()).await;
-    assert_eq!(refused.expect_err("no room for a copy").status(), 503);
-    app.close().await;
-    drop(owner);
-
-    let (app, owner) = serve(&path, &key, Some(0));
-    owner.post(&boards, large("There is room")).await.ok();
-    app.close().await;
 }
