@@ -200,20 +200,21 @@ async fn untrusted_or_misnamed_mail_server_receives_nothing() {
 }
 
 #[tokio::test]
-async fn without_required_starttls_nothing_is_sent_in_clear_text() {
-    let server = MailServer::with(Setup { user: Some(USER), ..Setup::default() });
+async fn server_without_what_the_url_asks_for_receives_nothing() {
+    let mut server = MailServer::with(Setup { user: Some(USER), ..Setup::default() });
     let port = server.address.port();
-    let config = config(&format!("smtp://{SIGNED_IN}@localhost:{port}?tls=required"));
-    let said = failure(&config).await;
+    let config_of = |scheme: &str, rest: &str| {
+        config(&format!("{scheme}://{SIGNED_IN}@localhost:{port}{rest}"))
+    };
+    let said = failure(&config_of("smtp", "?tls=required")).await;
     assert_eq!(said, format!("localhost:{port}: STARTTLS is not supported on this server"));
     assert_eq!(server.heard_in_clear(), "EHLO xn--bcher-kva.example\r\n");
-}
-
-#[tokio::test]
-async fn implicit_tls_is_not_used_with_a_plain_server() {
+    failure(&config_of("smtps", "")).await;
+    server.has_no_more();
+    // A server without passwords.
     let mut server = MailServer::start();
-    let port = server.address.port();
-    failure(&config(&format!("smtps://{SIGNED_IN}@localhost:{port}"))).await;
+    let said = failure(&config(&format!("smtp://{SIGNED_IN}@{}", server.address))).await;
+    assert!(said.ends_with("No compatible authentication mechanism was found"), "{said}");
     server.has_no_more();
 }
 
@@ -238,15 +239,6 @@ async fn password_file_takes_precedence_over_the_url() {
         send(&config).await.expect("it is sent");
         assert_eq!(secured.server.mail().await.user.as_deref(), Some(USER.0));
     }
-}
-
-#[tokio::test]
-async fn mail_is_not_sent_if_the_server_does_not_support_authentication() {
-    let mut server = MailServer::start();
-    let config = config(&format!("smtp://{SIGNED_IN}@{}", server.address));
-    let said = failure(&config).await;
-    assert!(said.ends_with("No compatible authentication mechanism was found"), "{said}");
-    server.has_no_more();
 }
 
 /// Returns the flags that configure this server.

@@ -208,20 +208,48 @@ fn invalid_backup_is_not_restored() {
 }
 
 #[test]
-fn backup_of_another_workspace_is_restored_only_without_a_running_server() {
-    let (place, other) = (TestSetup::new(true), TestSetup::new(false));
-    other.add("Theirs");
-    let backup = place.site.path("other.redb").display().to_string();
-    other.site.json(&["backup", &backup]);
-    place.add("A");
-    let why = "the backup is of another workspace; stop the server to restore it";
-    place.site.run(&["restore", "other.redb"]).assert_failed(why);
-    assert_eq!(place.names(), ["A"]);
-    let TestSetup { server, site, .. } = place;
-    server.expect("a server").stop();
-    site.json(&["restore", "other.redb"]);
+fn backup_with_other_secrets_is_restored_only_without_a_running_server() {
+    let (site, made) = DataFolder::with_workspace();
+    let (stranger, theirs) = DataFolder::with_workspace();
+    let path = |name: &str| site.path(name).display().to_string();
     let server = site.serve(&[]);
-    assert_eq!(names(&server, &other.project, &other.key), ["Theirs"]);
+    site.json(&["backup", "rotated.redb"]);
+    site.json(&["secrets", "rotate"]);
+    site.json(&["backup", "own.redb"]);
+    stranger.json(&["backup", &path("workspace.redb")]);
+    let cell = DataFolder::empty();
+    let own = path("own.redb");
+    let of_own = ["--cell", "3", "--secrets-of", &own];
+    cell.json(&[&["init", "--email", "b@x.example"], &of_own[..]].concat());
+    cell.json(&["backup", &path("cell.redb")]);
+    for (backup, why) in [
+        ("workspace.redb", "the backup is of another workspace"),
+        ("cell.redb", "the backup is of cell 3, not cell 0"),
+        (
+            "rotated.redb",
+            "the backup has different secrets than the server, because they were rotated",
+        ),
+    ] {
+        let told = format!("{why}; stop the server to restore it");
+        site.run(&["restore", backup]).assert_failed(&told);
+    }
+    let opens = |server: &Server, made: &Value| {
+        let key = made["api_key"].as_str().expect("a key");
+        assert_eq!(server.get("/api/users/@me/", key).status, 200);
+    };
+    opens(&server, &made);
+    site.json(&["restore", "own.redb"]);
+    opens(&server, &made);
+    server.stop();
+    for (backup, made) in [("rotated.redb", &made), ("workspace.redb", &theirs)] {
+        site.json(&["restore", backup]);
+        let server = site.serve(&[]);
+        opens(&server, made);
+        server.stop();
+    }
+    site.json(&["restore", "cell.redb"]);
+    site.serve(&["--cell", "3"]).stop();
+    site.check();
 }
 
 #[test]

@@ -100,21 +100,3 @@ fn cells_are_founded_once_and_told_apart() {
     assert_eq!(organization["results"][0]["projects"], 1);
     fresh.try_serve(&["--cell", "0"]).map(drop).expect_err("a refusal");
 }
-
-#[test]
-fn running_server_takes_no_backup_of_another_cell_with_its_secret() {
-    let (site, other) = (DataFolder::empty(), DataFolder::empty());
-    site.json(&["init", "--email", "a@x.example"]);
-    let path = |name: &str| site.path(name).display().to_string();
-    let (own, theirs) = (path("own.redb"), path("theirs.redb"));
-    site.json(&["backup", &own]);
-    other.json(&["init", "--email", "b@x.example", "--cell", "3", "--secrets-of", &own]);
-    other.json(&["backup", &theirs]);
-    let server = site.serve(&[]);
-    site.run(&["restore", &theirs])
-        .assert_failed("the backup is of cell 3, not cell 0; stop the server to restore it");
-    site.json(&["restore", &own]);
-    server.stop();
-    site.json(&["restore", &theirs]);
-    site.serve(&["--cell", "3"]).stop();
-}
