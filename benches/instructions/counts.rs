@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Context, Result, fail};
+use crate::{Context, Result, fail, grouped};
 
 /// The largest difference from the recorded count, in percent.
 const TOLERANCE: f64 = 3.0;
@@ -213,17 +213,4 @@ impl fmt::Display for Comparison {
         }
         Ok(())
     }
-}
-
-/// Returns the number with a comma after each three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use counts::{Counts, Environment};
 use operations::per_operation;
-pub use result::{Context, Result, fail};
+pub use result::{Context, Result, fail, grouped};
 use site::Site;
 
 /// The allocator of packages. The cost of an allocation hardly depends on earlier ones, and not on the C library.

@@ -56,7 +56,7 @@ use std::time::{Duration, Instant};
 use machine::{Machine, Neighbours};
 use process::Cores;
 use report::table;
-pub use result::{Context, Result, fail};
+pub use result::{Context, Result, fail, grouped};
 use site::Resource;
 
 /// Prints progress to stderr, because stdout is for the table.
@@ -204,7 +204,7 @@ fn conditions(settings: &Settings) -> String {
         "{placed}; loopback, keep-alive, 64 connections; medians of {rounds} rounds of {:.1} s in alternation; \
          large file {} rows, page cache {} MiB.{quick}",
         slice.as_secs_f64(),
-        report::grouped(*many as f64),
+        grouped(*many),
         service::PAGE_CACHE >> 20,
     )
 }

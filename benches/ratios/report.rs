@@ -179,16 +179,3 @@ pub fn millis(time: Duration) -> f64 {
 pub fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
-
-/// Formats a number with thousands separators, such as 107,000.
-pub fn grouped(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}

@@ -1,4 +1,4 @@
-//! The errors of the benchmark programs.
+//! The errors of the benchmark programs, and how they print numbers.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -20,4 +20,17 @@ impl<T, E: Display> Context<T> for std::result::Result<T, E> {
 /// Returns an error with this message.
 pub fn fail<T>(text: impl Into<String>) -> Result<T> {
     Err(text.into().into())
+}
+
+/// Returns the whole number with a comma after each three digits, such as 107,000.
+pub fn grouped(number: impl Display) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }

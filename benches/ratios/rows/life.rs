@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::plan::{Group, Span};
 use crate::process::forget_peak;
-use crate::report::{ReportLine, Unit, grouped, megabytes, middle, millis};
+use crate::report::{ReportLine, Unit, megabytes, middle, millis};
 use crate::service::PAGE_CACHE;
 use crate::site::{Resource, Site};
-use crate::{Result, Settings, progress};
+use crate::{Result, Settings, grouped, progress};
 
 /// Measures starts and memory.
 pub fn life(settings: &Settings) -> Result<Vec<ReportLine>> {
@@ -48,7 +48,7 @@ fn under_load(settings: &Settings, many: &Site) -> Result<ReportLine> {
     let figures = format!(
         "peak {:.1} MB at {} req/s",
         megabytes(peak),
-        grouped(run.groups.iter().map(|it| it.rate).sum())
+        grouped(run.groups.iter().map(|it| it.rate).sum::<f64>())
     );
     let beyond = megabytes(peak.saturating_sub(PAGE_CACHE));
     Ok(ReportLine::new(17, "RSS under load beyond the page cache", beyond, Unit::Megabytes)
@@ -69,7 +69,7 @@ fn after_kill(settings: &Settings, mut many: Site) -> Result<(Site, ReportLine)>
         many = many.crashed(settings)?;
         times.push(millis(many.first_answer()?));
     }
-    let what = format!("first 200 after SIGKILL, {} rows", grouped(many.count as f64));
+    let what = format!("first 200 after SIGKILL, {} rows", grouped(many.count));
     let line = start_line(7, what, &times).at_most(150.0, 500.0);
     Ok((many, line))
 }
@@ -82,7 +82,7 @@ fn clean_start(settings: &Settings, mut many: Site) -> Result<(Site, ReportLine)
         many = many.restarted(settings)?;
         times.push(millis(many.first_answer()?));
     }
-    let what = format!("start to first 200, clean file, {} rows", grouped(many.count as f64));
+    let what = format!("start to first 200, clean file, {} rows", grouped(many.count));
     let line = start_line(18, what, &times).at_most(60.0, 150.0);
     Ok((many, line))
 }
@@ -106,7 +106,7 @@ fn idle(settings: &Settings, mut site: Site) -> Result<[ReportLine; 2]> {
         std::thread::sleep(pause);
         rounds.push([before, site.memory()?]);
     }
-    let rows = grouped(site.count as f64);
+    let rows = grouped(site.count);
     let line = |when: &str, at: usize| {
         let what = format!("RSS idle {when} the first key, {rows} rows");
         let anonymous = middle(&rounds, |round| megabytes(round[at].anonymous));

@@ -28,8 +28,8 @@ pub use writes::writes;
 use crate::plan::Run;
 #[cfg(not(feature = "sqlite-peer"))]
 use crate::report::ReportLine;
-use crate::report::{grouped, middle, millis};
-use crate::{Result, Settings, progress};
+use crate::report::{middle, millis};
+use crate::{Result, Settings, grouped, progress};
 
 /// All rows.
 pub const ALL: [u8; 46] = [

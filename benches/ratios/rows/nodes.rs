@@ -12,10 +12,10 @@ use crate::load::run;
 use crate::plan::{Group, Run, Span};
 use crate::postgres::{ROLE, Schema};
 use crate::process::cpu_seconds;
-use crate::report::{ReportLine, Unit, grouped, middle, millis};
+use crate::report::{ReportLine, Unit, middle, millis};
 use crate::service::Service;
 use crate::site::{CONNECTIONS, Site};
-use crate::{Result, Settings, progress};
+use crate::{Result, Settings, grouped, progress};
 
 /// These rows.
 const ROWS: [u8; 4] = [43, 44, 45, 46];

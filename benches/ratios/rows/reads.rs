@@ -7,9 +7,9 @@ use crate::ceiling;
 use crate::load::run;
 use crate::plan::{Group, Run, Span};
 use crate::reference::Reference;
-use crate::report::{ReportLine, Unit, grouped, middle, millis};
+use crate::report::{ReportLine, Unit, middle, millis};
 use crate::site::{CONNECTIONS, FEW, Resource, Site};
-use crate::{Result, Settings, progress};
+use crate::{Result, Settings, grouped, progress};
 
 /// The rate of the open loop, in requests per second.
 const OPEN_RATE: f64 = 10_000.0;
@@ -137,7 +137,7 @@ fn plain(
 }
 
 fn against_ceiling(row: u8, kind: &ReadKind, rate: [f64; 2], cost: [f64; 2]) -> [ReportLine; 2] {
-    let what = format!("{} / constant {} B", kind.name, grouped(kind.size as f64));
+    let what = format!("{} / constant {} B", kind.name, grouped(kind.size));
     let rounds = &kind.ceiling;
     [
         ReportLine::ratio(row, format!("{what}: req/s"), rate_ratio(rounds))
@@ -150,8 +150,7 @@ fn against_ceiling(row: u8, kind: &ReadKind, rate: [f64; 2], cost: [f64; 2]) -> 
 }
 
 fn growth(row: u8, kind: &ReadKind, many: u64, few: u64) -> ReportLine {
-    let what =
-        format!("{}: CPU at {} rows / at {}", kind.name, grouped(many as f64), grouped(few as f64));
+    let what = format!("{}: CPU at {} rows / at {}", kind.name, grouped(many), grouped(few));
     ReportLine::ratio(row, what, cost_ratio(&kind.growth)).figures(costs(&kind.growth))
 }
 
@@ -170,7 +169,7 @@ fn deep(settings: &Settings, many: &Site) -> Result<[ReportLine; 2]> {
         let mixed = many.run(&[Group::closed(16, &gets), Group::closed(2, &far)], span)?;
         beside.push((millis(mixed.groups[0].quantile(0.99)), mixed.rate()));
     }
-    let what = format!("list at offset {}: p50, 1 connection", grouped(offset as f64));
+    let what = format!("list at offset {}: p50, 1 connection", grouped(offset));
     let figures = format!("{:.2} ms at offset 0", middle(&alone, |(near, _)| *near));
     let held_up = middle(&beside, |(p99, _)| *p99);
     Ok([

@@ -11,11 +11,11 @@ use crate::database::{self, Connection};
 use crate::load::run;
 use crate::plan::{Group, Run, Span};
 use crate::postgres::{ROLE, Schema};
-use crate::report::{ReportLine, Unit, grouped, middle, millis};
+use crate::report::{ReportLine, Unit, middle, millis};
 use crate::service::Service;
 use crate::site::{CONNECTIONS, Site};
 use crate::straight::{RECORDED, Straight};
-use crate::{Result, Settings, fail};
+use crate::{Result, Settings, fail, grouped};
 
 /// These rows.
 const ROWS: [u8; 7] = [36, 37, 38, 39, 40, 41, 42];

@@ -7,9 +7,9 @@ use crate::load::run;
 use crate::machine::sync_rate;
 use crate::plan::{Group, Run, Span};
 use crate::reference::Reference;
-use crate::report::{ReportLine, grouped, middle, millis};
+use crate::report::{ReportLine, middle, millis};
 use crate::site::{CONNECTIONS, Site};
-use crate::{Result, Settings};
+use crate::{Result, Settings, grouped};
 
 /// The measurements of one round.
 struct RoundResult {
