@@ -44,25 +44,25 @@ const WARM_UP: u64 = 50;
 
 /// The operations, in order. Writes come last, because they change what lists return.
 const OPERATIONS: &[Operation] = &[
-    read("get", 400, 200, |site, n| site.get(&id(site, n))),
-    read("get-unknown-id", 400, 404, |site, n| site.get(&format!("{}/", 1_000_000 + n))),
-    read("refused-by-scope", 400, 403, |site, n| site.get_with(&site.narrow_key, &id(site, n))),
-    read("refused-without-key", 400, 401, |site, n| site.get_with("phx_unknown", &id(site, n))),
-    read("list-100", 150, 200, |site, _| site.get("?limit=100")),
-    read("list-100-at-offset-1000", 50, 200, |site, _| site.get("?limit=100&offset=1000")),
-    read("list-100-at-offset-2000", 50, 200, |site, _| site.get("?limit=100&offset=2000")),
-    read("insight-get", 400, 200, |site, n| {
-        site.get_insights(&format!("{}/", pick_insight(site, n)))
+    read("get", 400, 200, |site, n| site.get(&one(site, n))),
+    read("get-unknown-id", 400, 404, |site, n| {
+        site.get(&format!("{}{}/", site.dashboards, 1_000_000 + n))
     }),
-    read("insight-list-100", 150, 200, |site, _| site.get_insights("?limit=100")),
+    read("refused-by-scope", 400, 403, |site, n| site.get_with(&site.narrow_key, &one(site, n))),
+    read("refused-without-key", 400, 401, |site, n| site.get_with("phx_unknown", &one(site, n))),
+    read("list-100", 150, 200, |site, _| list(site, 0)),
+    read("list-100-at-offset-1000", 50, 200, |site, _| list(site, 1000)),
+    read("list-100-at-offset-2000", 50, 200, |site, _| list(site, 2000)),
+    read("insight-get", 400, 200, |site, n| site.get(&one_insight(site, n))),
+    read("insight-list-100", 150, 200, |site, _| site.get(&format!("{}?limit=100", site.insights))),
     read("console-list-50", 50, 200, |site, _| site.console_list()),
     read("create-refused", 400, 400, |site, n| {
         site.post(&site.dashboards, &json!({ "name": "A".repeat(401), "tags": n }))
     }),
     write("create", 201, |site, n| site.post(&site.dashboards, &dashboard(DASHBOARDS + n))),
-    write("patch", 200, |site, n| site.patch(pick(site, n), &edition(n))),
+    write("patch", 200, |site, n| site.patch(&one(site, n), &edition(n))),
     write("insight-create", 201, |site, n| site.post(&site.insights, &insight(INSIGHTS + n))),
-    write("insight-patch", 200, |site, n| site.patch_insight(pick_insight(site, n), &edition(n))),
+    write("insight-patch", 200, |site, n| site.patch(&one_insight(site, n), &edition(n))),
     Operation { name: "create-64-in-one-write", times: 10, writes: true, work: Work::Creates(64) },
 ];
 
@@ -71,21 +71,22 @@ fn edition(number: u64) -> Value {
     json!({ "description": format!("Revenue against plan, by channel, edition {number:05}") })
 }
 
-/// Returns the id of an insight, another one for each number.
-fn pick_insight(site: &Site, number: u64) -> u64 {
+/// Returns the path of an insight, another one for each number.
+fn one_insight(site: &Site, number: u64) -> String {
     let at = usize::try_from(number * 97 % INSIGHTS).unwrap_or_default();
-    site.insight_ids.get(at).copied().unwrap_or_default()
+    format!("{}{}/", site.insights, site.insight_ids.get(at).copied().unwrap_or_default())
 }
 
-/// Returns the id of a dashboard, another one for each number.
-fn pick(site: &Site, number: u64) -> u64 {
+/// Returns the path of a dashboard, another one for each number.
+fn one(site: &Site, number: u64) -> String {
     // Successive requests read different pages. 997 and 2,500 have no common factor, so all dashboards have their turn.
     let at = usize::try_from(number * 997 % DASHBOARDS).unwrap_or_default();
-    site.ids.get(at).copied().unwrap_or_default()
+    format!("{}{}/", site.dashboards, site.ids.get(at).copied().unwrap_or_default())
 }
 
-fn id(site: &Site, number: u64) -> String {
-    format!("{}/", pick(site, number))
+fn list(site: &Site, offset: u64) -> Result<Request<Body>> {
+    let at = if offset == 0 { String::new() } else { format!("&offset={offset}") };
+    site.get(&format!("{}?limit=100{at}", site.dashboards))
 }
 
 /// Runs every operation, with a dump before and after its counted requests.

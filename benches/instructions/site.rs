@@ -86,7 +86,7 @@ impl Site {
                 let created = site.post(&site.insights, &insight(number))?;
                 site.insight_ids.push(client.create(created).await?);
             }
-            client.send(site.get_with(&site.narrow_key, "")?, 403).await?;
+            client.send(site.get_with(&site.narrow_key, &site.dashboards)?, 403).await?;
             tokio::time::sleep(USES_RECORDED_WITHIN).await;
             app.close().await;
             let text = serde_json::to_vec(&site).context("the site")?;
@@ -109,20 +109,14 @@ impl Site {
         Ok((app, client))
     }
 
-    /// Returns a GET of `rest` after the dashboards' path.
-    pub fn get(&self, rest: &str) -> Result<Request<Body>> {
-        self.get_with(&self.key, rest)
+    /// Returns a GET of `path`.
+    pub fn get(&self, path: &str) -> Result<Request<Body>> {
+        request(Method::GET, path, &self.key, None)
     }
 
-    /// Returns a GET of `rest` after the insights' path.
-    pub fn get_insights(&self, rest: &str) -> Result<Request<Body>> {
-        request(Method::GET, &format!("{}{rest}", self.insights), &self.key, None)
-    }
-
-    /// Does what [`get`](Self::get) does, with another key.
-    pub fn get_with(&self, key: &str, rest: &str) -> Result<Request<Body>> {
-        let path = format!("{}{rest}", self.dashboards);
-        request(Method::GET, &path, key, None)
+    /// Returns a GET of `path` with another key.
+    pub fn get_with(&self, key: &str, path: &str) -> Result<Request<Body>> {
+        request(Method::GET, path, key, None)
     }
 
     /// Returns a GET of the console's list of dashboards, 50 on a page.
@@ -153,14 +147,9 @@ impl Site {
         app.operate(write).await.context("a write of the operator")
     }
 
-    /// Returns a PATCH of one dashboard.
-    pub fn patch(&self, id: u64, body: &Value) -> Result<Request<Body>> {
-        request(Method::PATCH, &format!("{}{id}/", self.dashboards), &self.key, Some(body))
-    }
-
-    /// Returns a PATCH of one insight.
-    pub fn patch_insight(&self, id: u64, body: &Value) -> Result<Request<Body>> {
-        request(Method::PATCH, &format!("{}{id}/", self.insights), &self.key, Some(body))
+    /// Returns a PATCH of `path`.
+    pub fn patch(&self, path: &str, body: &Value) -> Result<Request<Body>> {
+        request(Method::PATCH, path, &self.key, Some(body))
     }
 }
 

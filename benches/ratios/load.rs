@@ -33,6 +33,7 @@ struct Connection {
     body: Option<(u16, usize)>,
 }
 
+#[derive(Default)]
 struct Counter {
     tally: Tally,
     sent: u64,
@@ -73,33 +74,16 @@ impl<'a> Engine<'a> {
                 epoll::add(&epoll, &stream, data, epoll::EventFlags::IN).context("epoll")?;
                 // Start at different requests, so that connections do not read the same row at once.
                 let next = nth * plan.requests.len() / plan.connections;
-                let head = Vec::with_capacity(http::MAX_HEAD);
-                let due = Instant::now();
-                connections.push(Connection {
-                    stream,
-                    group,
-                    next,
-                    due,
-                    waiting: false,
-                    head,
-                    body: None,
-                });
+                let (due, head) = (Instant::now(), Vec::with_capacity(http::MAX_HEAD));
+                let (waiting, body) = (false, None);
+                connections.push(Connection { stream, group, next, due, waiting, head, body });
             }
         }
         // Give the server time to accept all connections: a run measures requests, not handshakes.
         std::thread::sleep(Duration::from_millis(20));
-        let counters = groups.iter().map(|_| Counter::new()).collect();
-        let buffer = vec![0; 256 * 1024];
-        Ok(Self {
-            groups,
-            counters,
-            connections,
-            span,
-            begin: Instant::now(),
-            epoll,
-            waiting: 0,
-            buffer,
-        })
+        let counters = groups.iter().map(|_| Counter::default()).collect();
+        let (begin, waiting, buffer) = (Instant::now(), 0, vec![0; 256 * 1024]);
+        Ok(Self { groups, counters, connections, span, begin, epoll, waiting, buffer })
     }
 
     fn drive(&mut self, pid: u32) -> Result<Run> {
@@ -129,12 +113,8 @@ impl<'a> Engine<'a> {
             tally.latencies.sort_unstable();
             tally
         };
-        Ok(Run {
-            groups: self.counters.iter_mut().map(finish).collect(),
-            server_cpu,
-            writer_cpu,
-            generator_busy,
-        })
+        let groups = self.counters.iter_mut().map(finish).collect();
+        Ok(Run { groups, server_cpu, writer_cpu, generator_busy })
     }
 
     fn first_requests(&mut self) -> Result<()> {
@@ -301,18 +281,6 @@ impl<'a> Engine<'a> {
             self.send(at, now)?;
         }
         Ok(())
-    }
-}
-
-impl Counter {
-    fn new() -> Self {
-        Self {
-            tally: Tally::default(),
-            sent: 0,
-            idle: Vec::new(),
-            backlog: VecDeque::new(),
-            scheduled: 0,
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::sched_getaffinity;
 
-use crate::process::read;
+use crate::process::{read, ticks};
 use crate::{Context, Result};
 
 /// Returns how many times per second 4 KiB can be overwritten and synced in `folder`. Takes about `time`.
@@ -89,45 +89,31 @@ impl Neighbours {
     /// Starts measuring.
     pub fn watch() -> Result<Self> {
         let [busy, stolen] = machine_ticks()?;
-        Ok(Self { begin: Instant::now(), busy, stolen, own: own_ticks()? })
+        Ok(Self { begin: Instant::now(), busy, stolen, own: ticks("self")?.iter().sum() })
     }
 
     /// Returns the average number of cores used by other processes, and of cores that the host withheld. Children
     /// that are still running count as other processes.
     pub fn cores(&self) -> Result<(f64, f64)> {
         let [busy, stolen] = machine_ticks()?;
-        let others = (busy - self.busy).saturating_sub(own_ticks()? - self.own);
-        let ticks =
+        let own: u64 = ticks("self")?.iter().sum();
+        let others = (busy - self.busy).saturating_sub(own - self.own);
+        let all =
             self.begin.elapsed().as_secs_f64() * rustix::param::clock_ticks_per_second() as f64;
-        Ok((others as f64 / ticks, (stolen - self.stolen) as f64 / ticks))
+        Ok((others as f64 / all, (stolen - self.stolen) as f64 / all))
     }
 }
 
 /// Returns the busy and the stolen ticks of all cores together.
 fn machine_ticks() -> Result<[u64; 2]> {
     let stat = read("/proc/stat")?;
-    let fields = numbers(stat.lines().next().unwrap_or(""));
-    match fields[..] {
+    let fields = stat.lines().next().unwrap_or("").split_whitespace();
+    let numbers: Vec<u64> = fields.filter_map(|field| field.parse().ok()).collect();
+    match numbers[..] {
         // user nice system idle iowait irq softirq steal
         [user, nice, system, _, _, irq, softirq, steal, ..] => {
             Ok([user + nice + system + irq + softirq, steal])
         }
         _ => crate::fail("/proc/stat has an unknown form"),
     }
-}
-
-/// Returns the ticks of this process and of the children that it has waited for.
-fn own_ticks() -> Result<u64> {
-    let stat = read("/proc/self/stat")?;
-    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    // The state is not a number and is dropped, so utime to cstime are the four numbers from the tenth on.
-    Ok(numbers(fields).iter().skip(10).take(4).sum())
-}
-
-fn numbers(text: &str) -> Vec<u64> {
-    // tpgid may be -1. It is kept so that the positions of the fields do not shift.
-    text.split_whitespace()
-        .filter_map(|field| field.parse::<i64>().ok())
-        .map(|field| field.max(0) as u64)
-        .collect()
 }

@@ -98,18 +98,18 @@ impl Drop for Guard {
 
 /// Returns the user and system time of a process, in seconds.
 pub fn cpu_seconds(pid: u32) -> Result<f64> {
-    let stat = read(&format!("/proc/{pid}/stat"))?;
-    // The second field is the name in parentheses and may contain spaces; utime and stime are fields 14 and
-    // 15.
-    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks: Vec<u64> =
-        fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
-    match ticks[..] {
-        [user, system] => {
-            Ok((user + system) as f64 / rustix::param::clock_ticks_per_second() as f64)
-        }
-        _ => fail(format!("/proc/{pid}/stat has an unknown form")),
-    }
+    let [user, system, ..] = ticks(&pid.to_string())?;
+    Ok((user + system) as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
+/// Returns the ticks of a process and of the children that it has waited for: user, system, user and system.
+pub fn ticks(process: &str) -> Result<[u64; 4]> {
+    let path = format!("/proc/{process}/stat");
+    let stat = read(&path)?;
+    // The second field is the name in parentheses and may contain spaces; utime to cstime are the fields from 14 on.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+    let ticks: Vec<u64> = fields.skip(11).take(4).filter_map(|field| field.parse().ok()).collect();
+    ticks.try_into().map_err(|_| format!("{path} has an unknown form").into())
 }
 
 /// Returns the CPU time of the threads of a process with this name, in seconds.
