@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use super::{Site, assert_sound, go_to, keep_picture};
+use super::{Site, assert_sound, go_to};
 use crate::support::console::{FilledForm, Page, Visitor};
 use crate::support::crawler::{crawl, make_objects};
 
@@ -151,7 +151,6 @@ async fn buttons_show_their_command_before_they_act_if_that_is_switched_on() {
     assert!(browser.text(status).await.starts_with("Buttons show their command first."));
     site.visit(&browser, &list).await;
     assert!(browser.text(status).await.starts_with("Buttons show their command first."));
-    keep_picture(&browser, "console-switch-of-commands.png").await;
     assert_sound(&browser, "the switch").await;
 
     let ask = async || {
@@ -163,7 +162,6 @@ async fn buttons_show_their_command_before_they_act_if_that_is_switched_on() {
     assert!(command.contains(r#"'{"pinned":true}'"#), "{command}");
     for (width, scheme) in [(1280, "dark"), (320, "light")] {
         browser.look(width, scheme).await;
-        keep_picture(&browser, &format!("console-command-of-a-button-{width}-{scheme}.png")).await;
         assert_sound(&browser, "the command of a button").await;
         let wide = browser.run("return document.documentElement.scrollWidth").await;
         assert_eq!(wide, width, "the dialog scrolls sideways");

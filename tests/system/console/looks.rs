@@ -3,7 +3,7 @@
 use fantoccini::key::Key;
 use serde_json::{Value, json};
 
-use super::{Site, assert_quiet, assert_sound, browser, go_to, keep_picture, shown};
+use super::{Site, assert_quiet, assert_sound, browser, go_to, shown};
 use crate::support::browser::Browser;
 use crate::support::console::Visitor;
 use crate::support::crawler::crawl_from;
@@ -91,8 +91,6 @@ async fn faults(browser: &Browser, page: &str) -> Vec<String> {
                 &browser.accessibility_violations().await,
             );
         }
-        keep_picture(browser, &format!("console{}-{name}.png", page.replace(['/', '?'], "-")))
-            .await;
     }
     assert_quiet(browser, page).await;
     faults

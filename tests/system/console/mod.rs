@@ -164,11 +164,3 @@ async fn assert_quiet(browser: &Browser, what: &str) {
         .filter(url => !url.startsWith(location.origin) && !url.startsWith('data:'))";
     assert_eq!(browser.run(foreign).await, json!([]), "{what}");
 }
-
-/// Saves a screenshot of the page in `STEWARD_SCREENSHOTS`, if that is set.
-pub async fn keep_picture(browser: &Browser, name: &str) {
-    if let Some(folder) = std::env::var_os("STEWARD_SCREENSHOTS") {
-        let path = std::path::Path::new(&folder).join(name);
-        std::fs::write(path, browser.screenshot().await).expect("a picture");
-    }
-}
