@@ -9,13 +9,13 @@
 //! - A form with `key` to `/console/sign_in/` sets the cookie that opens the pages below `/console/`.
 //! - `GET /api/projects/` lists a project. Its dashboards are under `/api/projects/ID/dashboards/`.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, mpsc};
+use std::process::Command;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -30,9 +30,6 @@ pub const LISTENING_WITHIN: Duration = Duration::from_secs(60);
 /// The page cache size of the service, in bytes.
 pub const PAGE_CACHE: u64 = 64 << 20;
 const PAGE_CACHE_FLAG: &str = "64MiB";
-
-/// The number of bytes of stderr that an error reports.
-const STDERR_TAIL: usize = 4096;
 
 /// Returns the binary under test: `STEWARD_BIN`, or the one built by cargo.
 pub fn binary() -> PathBuf {
@@ -80,6 +77,8 @@ pub struct Service {
 impl Service {
     /// Starts `binary` on the data at `place` and waits until it listens.
     pub fn start(binary: &Path, place: &Place, cores: Cores) -> Result<Self> {
+        let log = place.file().with_extension("log");
+        let stderr = File::create(&log).context("the log of the service")?;
         let mut command = Command::new(binary);
         command.arg("serve").args(place.flags());
         command
@@ -90,27 +89,17 @@ impl Service {
             .args(["--trusted-proxy", "127.0.0.1/32"])
             // The first node of a shared database. Releases without the variable need no word.
             .env("STEWARD_FOUND", "true")
-            .stderr(Stdio::piped());
+            .stderr(stderr);
         let started = Instant::now();
         let mut guard = Guard::spawn(&mut command, cores)?;
-        let errors = keep_tail(&mut guard);
         match address_on(&mut guard, LISTENING_WITHIN) {
             Ok(address) => {
                 let (binary, place) = (binary.to_owned(), place.clone());
                 Ok(Self { binary, guard, place, started, address })
             }
             Err(error) => {
-                // stderr has the reason and may arrive later than the end of stdout.
-                std::thread::sleep(Duration::from_millis(100));
-                let tail = errors
-                    .lock()
-                    .map(|tail| tail.iter().copied().collect::<Vec<_>>())
-                    .unwrap_or_default();
-                fail(format!(
-                    "steward on {}: {error}\n{}",
-                    place.file().display(),
-                    String::from_utf8_lossy(&tail)
-                ))
+                let log = std::fs::read_to_string(log).unwrap_or_default();
+                fail(format!("steward on {}: {error}\n{log}", place.file().display()))
             }
         }
     }
@@ -216,23 +205,4 @@ fn address_in(line: &str) -> Option<SocketAddr> {
     let rest = line.split_once("http://127.0.0.1:")?.1;
     let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
     Some(SocketAddr::from(([127, 0, 0, 1], rest[..digits].parse().ok()?)))
-}
-
-/// Reads all of a server's stderr, so that logging never blocks it, and keeps the last bytes.
-fn keep_tail(guard: &mut Guard) -> Arc<Mutex<VecDeque<u8>>> {
-    let tail = Arc::new(Mutex::new(VecDeque::new()));
-    let Some(mut stderr) = guard.child().stderr.take() else {
-        return tail;
-    };
-    let kept = Arc::clone(&tail);
-    std::thread::spawn(move || {
-        let mut buffer = [0; 16 * 1024];
-        while let Ok(read @ 1..) = stderr.read(&mut buffer) {
-            let Ok(mut tail) = kept.lock() else { return };
-            tail.extend(&buffer[..read]);
-            let surplus = tail.len().saturating_sub(STDERR_TAIL);
-            tail.drain(..surplus);
-        }
-    });
-    tail
 }
