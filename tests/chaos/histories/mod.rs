@@ -13,6 +13,7 @@ use std::thread;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config as Cases, RngSeed, TestRunner};
 
+use crate::model::after;
 use crate::model::data::Engine;
 use crate::model::service::Service;
 use crate::model::steps::What::{self, AddDomain, CreateProject, RemoveDomain, SetLevel};
@@ -119,17 +120,6 @@ fn three_owners() -> Vec<Step> {
     vec![step(SetLevel, 0, 1, TO_OWNER), step(SetLevel, 0, 2, TO_OWNER)]
 }
 
-/// Returns a service and its model after the same steps.
-fn begun(engine: Engine, before: Vec<Step>) -> (World, Service) {
-    let (mut world, mut service) = (World::new(), Service::new(engine));
-    for step in before {
-        let step = world.resolve(step);
-        let expected = world.take(&step);
-        service.take(&step, expected.as_ref());
-    }
-    (world, service)
-}
-
 /// Carries out the plans at the same time, and then reads what every key sees. Fails unless some order of the
 /// requests makes the model give all responses. Returns whether that order differs from the order of the
 /// responses.
@@ -160,16 +150,27 @@ fn round(engine: Engine, seed: u64, theme: Theme) -> bool {
     let mut before = three_owners();
     before.truncate(dice.below(3));
     before.extend((0..12).map(|_| dice.draw(steps(theme))).filter(is_request));
-    let (world, service) = begun(engine, before);
+    let (world, service) = after(engine, before);
     let plans = plans(&mut dice, theme, &world);
     play(&format!("round {seed} of {theme:?} on {engine:?}"), &world, &service, &plans)
 }
 
-/// Runs one round of three owners. Each lowers the level of the two others and uses their own rights.
-fn duel(engine: Engine, seed: u64) -> bool {
+/// Runs one round of three owners, each with a plan.
+fn contest(
+    engine: Engine,
+    seed: u64,
+    what: &str,
+    plan: impl Fn(&mut Dice, usize) -> Vec<Step>,
+) -> bool {
     let mut dice = Dice::of(seed);
-    let (world, service) = begun(engine, three_owners());
-    let plan = |by: usize| {
+    let (world, service) = after(engine, three_owners());
+    let plans: Vec<_> = (0..3).map(|by| plan(&mut dice, by)).collect();
+    play(&format!("{what} {seed} on {engine:?}"), &world, &service, &plans)
+}
+
+/// Each owner lowers the level of the two others and uses their own rights.
+fn duel(engine: Engine, seed: u64) -> bool {
+    contest(engine, seed, "duel", |dice, by| {
         let lower = |ahead: usize| step(SetLevel, by, (by + ahead) % 3, TO_MEMBER);
         let mut plan = vec![
             lower(1 + dice.below(2)),
@@ -179,22 +180,16 @@ fn duel(engine: Engine, seed: u64) -> bool {
         ];
         plan.rotate_left(dice.below(2));
         plan
-    };
-    let plans: Vec<_> = (0..3).map(plan).collect();
-    play(&format!("duel {seed} on {engine:?}"), &world, &service, &plans)
+    })
 }
 
-/// Runs one round of three owners. Each claims one of two names and releases it, twice.
+/// Each owner claims one of two names and releases it, twice.
 fn race(engine: Engine, seed: u64) -> bool {
-    let mut dice = Dice::of(seed);
-    let (world, service) = begun(engine, three_owners());
-    let plan = |by: usize| {
+    contest(engine, seed, "race", |dice, by| {
         let mut claim = || step(AddDomain, by, 0, dice.below(2));
         let release = |at| Step { which: number_of(by, at), ..step(RemoveDomain, by, 0, 0) };
         vec![claim(), release(0), claim(), release(2)]
-    };
-    let plans: Vec<_> = (0..3).map(plan).collect();
-    play(&format!("race {seed} on {engine:?}"), &world, &service, &plans)
+    })
 }
 
 /// Runs a round for each of these seeds.
