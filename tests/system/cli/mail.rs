@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
+use steward::Config;
 use steward::testing::config::MailConfig;
-use steward::testing::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
+use steward::testing::ids::OutboxMessageId;
 use steward::testing::mail::compose::MailContent;
-use steward::testing::mail::outbox::{self, Notification};
 use steward::testing::mail::smtp::{Mailer, SendError};
 use steward::testing::time::Timestamp;
-use steward::{App, Config, Store};
 use tempfile::TempDir;
 use tokio_rustls::rustls::ServerConfig;
 use uuid::Uuid;
@@ -251,6 +250,8 @@ fn run(site: &DataFolder, args: &[&str], flags: &[String]) -> CommandOutput {
     CommandOutput::new(site.steward(args).args(flags).env("STEWARD_SMTP_TIMEOUT", "1h"))
 }
 
+/// The flags that configure a server that does not answer.
+const ELSEWHERE: [&str; 4] = ["--smtp-url", "smtp://127.0.0.1:1", "--smtp-from", "a@corp.example"];
 const TEST: [&str; 4] = ["mail", "test", "bob@corp.example", "--json"];
 
 #[test]
@@ -280,9 +281,7 @@ fn mail_test_next_to_a_running_server_uses_its_configuration() {
     let answer = site.run(&TEST).json();
     assert_eq!(answer["server"], server.address.to_string());
     assert_eq!(server.mail_now().to, ["bob@corp.example"]);
-    let elsewhere =
-        ["--smtp-url", "smtp://127.0.0.1:1", "--smtp-from", "a@corp.example"].map(str::to_owned);
-    run(&site, &TEST, &elsewhere).json();
+    run(&site, &TEST, &ELSEWHERE.map(str::to_owned)).json();
     assert_eq!(server.mail_now().to, ["bob@corp.example"]);
     server.refuse("bob@corp.example");
     site.run(&TEST).assert_failed("the mail was not sent: 550 5.1.1 <bob@corp.example> is unknown");
@@ -311,34 +310,18 @@ fn mail_test_fails_with_one_line() {
 #[test]
 fn mail_test_does_not_send_queued_messages() {
     let mut server = MailServer::start();
-    let (site, _) = DataFolder::with_workspace();
-    post_into(&site);
+    let (site, made) = DataFolder::with_workspace();
+    let serving = site.serve(&ELSEWHERE);
+    for to in ["ann@corp.example", "eva@corp.example"] {
+        let invites = "/api/organizations/@current/invites/";
+        let key = made["api_key"].as_str().unwrap();
+        serving.post(invites, key, &json!({ "target_email": to })).ok();
+    }
+    serving.stop();
     run(&site, &TEST, &flags(&server)).json();
     assert_eq!(server.mail_now().subject(), "Test mail from Steward");
     let log = site.serve(&[]).stop();
     let warned = log.lines().find(|line| line.contains("the outbox has mails"));
     let warned: serde_json::Value = serde_json::from_str(warned.expect("a warning")).unwrap();
     assert_eq!((&warned["level"], &warned["waiting"]), (&json!("WARN"), &json!(2)));
-}
-
-/// Adds two messages to the outbox of a data file.
-fn post_into(site: &DataFolder) {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let store = Store::open(&site.data(), 1 << 20).unwrap();
-        let app = App::new_for_command(store, Config::default()).unwrap();
-        for number in 1..=2 {
-            let id = Uuid::from_u128(number);
-            let about = Notification::Invite {
-                invite: InviteId(id),
-                to: "ann@corp.example".to_owned(),
-                by: UserId(1),
-            };
-            let (id, organization) = (OutboxMessageId(id), OrganizationId(Uuid::nil()));
-            let post = app
-                .operate(move |tx, now| outbox::enqueue(tx, id, organization, about.clone(), now));
-            post.await.unwrap();
-        }
-        app.close().await;
-    });
 }
