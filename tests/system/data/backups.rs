@@ -70,6 +70,13 @@ fn backup_contains_the_current_data_and_reports_its_properties() {
 #[test]
 fn backup_and_export_overwrite_nothing_and_leave_no_files_on_failure() {
     each_way(|place| {
+        let lock = fs::File::create(place.site.path("copy.redb.lock")).expect("a lock");
+        lock.lock().expect("another backup is being made");
+        let refused = place.site.run(&["backup", "copy.redb"]);
+        refused.assert_failed("copy.redb is in use by another steward");
+        drop(lock);
+        place.site.json(&["backup", "copy.redb"]);
+        assert_eq!(place.site.json(&["check", "--data", "copy.redb"])["problem_count"], 0);
         fs::write(place.site.path("there"), "mine").expect("written");
         let known = place.site.names();
         let unwritable =
@@ -94,19 +101,6 @@ fn backup_of_a_damaged_file_fails_and_names_the_damage() {
     for name in ["copy.redb", "copy.redb.creating"] {
         assert!(!place.site.path(name).exists(), "{name}");
     }
-}
-
-#[test]
-fn concurrent_backup_into_the_same_file_is_rejected() {
-    each_way(|place| {
-        let lock = fs::File::create(place.site.path("copy.redb.lock")).expect("a lock");
-        lock.lock().expect("another backup is being made");
-        let refused = place.site.run(&["backup", "copy.redb"]);
-        refused.assert_failed("copy.redb is in use by another steward");
-        drop(lock);
-        place.site.json(&["backup", "copy.redb"]);
-        assert_eq!(place.site.json(&["check", "--data", "copy.redb"])["problem_count"], 0);
-    });
 }
 
 #[tokio::test]
@@ -138,8 +132,9 @@ async fn compaction_is_rejected_during_a_backup_without_blocking_writes() {
 }
 
 #[test]
-fn restored_file_keeps_the_owner_of_the_replaced_one() {
+fn restored_file_keeps_the_owner_of_the_replaced_one_and_needs_none() {
     let place = TestSetup::new(false);
+    place.add("A");
     place.site.json(&["backup", "copy.redb"]);
     let (data, stranger) = (place.site.path("steward.redb"), 65_534);
     // Only root can change the owner of a file; for other users the owner stays the same.
@@ -148,6 +143,10 @@ fn restored_file_keeps_the_owner_of_the_replaced_one() {
     place.site.json(&["restore", "copy.redb"]);
     let made = data.metadata().expect("the file");
     assert_eq!((made.uid(), made.permissions().mode() & 0o777), (owner, 0o600));
+    fs::remove_file(&data).expect("removed");
+    let restored = place.site.json(&["restore", "copy.redb"]);
+    assert_eq!(restored, json!({ "file": "steward.redb", "replaced": null }));
+    assert_eq!(place.names(), ["A"]);
 }
 
 #[test]
@@ -250,17 +249,6 @@ fn backup_with_other_secrets_is_restored_only_without_a_running_server() {
     site.json(&["restore", "cell.redb"]);
     site.serve(&["--cell", "3"]).stop();
     site.check();
-}
-
-#[test]
-fn restore_works_without_a_data_file() {
-    let place = TestSetup::new(false);
-    place.add("A");
-    place.site.json(&["backup", "copy.redb"]);
-    fs::remove_file(place.site.path("steward.redb")).expect("removed");
-    let restored = place.site.json(&["restore", "copy.redb"]);
-    assert_eq!(restored, json!({ "file": "steward.redb", "replaced": null }));
-    assert_eq!(place.names(), ["A"]);
 }
 
 /// Returns the names of the files in a folder.
@@ -391,8 +379,6 @@ fn new_workspace_waits_for_a_word_if_there_are_backups_of_another() {
     assert_eq!(place.names(), ["A"]);
 }
 
-const COMPACT: &str = "--compact-at-start";
-
 fn size(site: &DataFolder) -> u64 {
     fs::metadata(site.data()).expect("the file").len()
 }
@@ -429,7 +415,7 @@ fn compact_flag_compacts_a_mostly_unused_file_at_startup() {
     let log = other.serve(&[]).stop();
     assert!(!log.contains("dead space") && !log.contains("is compacted"), "{log}");
 
-    let server = site.serve(&[COMPACT]);
+    let server = site.serve(&["--compact-at-start"]);
     let small = size(&site);
     assert_eq!(server.dashboards(&made["project_id"], key).len(), 1);
     let log = server.stop();
@@ -444,12 +430,6 @@ fn compact_flag_compacts_a_mostly_unused_file_at_startup() {
     let log = server.stop();
     assert!(log.contains("little dead space and is not compacted"), "{log}");
     assert!(!log.contains("compacting it"), "{log}");
-}
-
-#[test]
-fn new_file_is_not_compacted_at_startup() {
-    let site = DataFolder::empty();
-    let log = site.serve(&[COMPACT]).stop();
-    assert!(!log.contains("dead space"), "{log}");
-    site.check();
+    let log = DataFolder::empty().serve(&["--compact-at-start"]).stop();
+    assert!(!log.contains("dead space"), "a new file is not compacted: {log}");
 }

@@ -108,6 +108,12 @@ fn workspace_is_founded_only_by_a_node_that_is_told_to() {
     initialized.serve(&["--data", &url]).stop();
     let again = initialized.run(&["init", "--email", "ann@corp.example", "--data", &url]);
     again.assert_failed("already holds a workspace");
+    // Rows without a head are not mixed with a new workspace.
+    schema.execute("DELETE FROM steward_head; DELETE FROM steward_commits");
+    let elsewhere = DataFolder::empty();
+    let refused = elsewhere.try_serve(&["--data", &url, "--found"]).err().expect("a refusal");
+    assert!(refused.stderr.contains("the rows of a workspace and no head"), "{refused:?}");
+    assert_eq!(schema.execute("SELECT count(*) FROM steward_head"), [["0"]]);
 }
 
 #[test]
@@ -152,18 +158,6 @@ fn copy_of_another_workspace_is_never_given_up() {
         let file = node.json(&["user", "list", "--data", "rescued.redb"]);
         assert_eq!(file["results"][0]["email"], "owner@example.com");
     }
-}
-
-#[test]
-fn rows_without_a_head_are_not_mixed_with_a_new_workspace() {
-    let cluster = Cluster::new();
-    cluster.found().stop();
-    cluster.schema.execute("DELETE FROM steward_head; DELETE FROM steward_commits");
-    let elsewhere = DataFolder::empty();
-    let refused = elsewhere.try_serve(&["--data", &cluster.schema.url(), "--found"]);
-    let refused = refused.err().expect("a refusal");
-    assert!(refused.stderr.contains("the rows of a workspace and no head"), "{refused:?}");
-    assert_eq!(cluster.schema.execute("SELECT count(*) FROM steward_head"), [["0"]]);
 }
 
 /// A process that ends with its test.
