@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -14,7 +14,7 @@ use std::thread;
 
 use axum::http::{HeaderMap, HeaderName};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, geteuid, kill_process, prlimit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -612,4 +612,17 @@ impl Reply {
         assert_eq!(self.header("content-type"), Some("application/json"));
         assert_eq!(self.header("retry-after").is_some(), status == 503);
     }
+}
+
+/// Another user than the one that runs the tests as root.
+pub const NOBODY: u32 = 65534;
+
+/// Returns a command in a folder. If the tests run as root, another user runs it.
+pub fn as_nobody(program: &Path, folder: &Path, args: &[&str]) -> Command {
+    let mut command = cleared(program);
+    command.current_dir(folder).args(args);
+    if geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
 }

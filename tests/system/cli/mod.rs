@@ -11,13 +11,12 @@ mod progress_bar;
 use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt;
 use std::thread;
 
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 
-use crate::support::process::{CommandOutput, DataFolder, OWNER, Server, cleared};
+use crate::support::process::{CommandOutput, DataFolder, NOBODY, OWNER, Server, as_nobody};
 
 /// A workspace, and possibly a server for it.
 pub struct TestSetup {
@@ -405,7 +404,6 @@ fn command_reports_an_unknown_outcome_if_the_server_stops() {
 /// Runs only as root, because it starts a server as another user.
 #[test]
 fn server_of_another_user_is_not_sent_a_command() {
-    const NOBODY: u32 = 65534;
     if !geteuid().is_root() {
         return;
     }
@@ -414,9 +412,8 @@ fn server_of_another_user_is_not_sent_a_command() {
     let folder = site.path("theirs");
     fs::create_dir(&folder).unwrap();
     chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
-    let mut command = cleared(&program);
-    command.current_dir(&folder).uid(NOBODY).gid(NOBODY);
-    let server = Server::start(command.args(["serve", "--listen", "127.0.0.1:0"])).unwrap();
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    let server = Server::start(&mut as_nobody(&program, &folder, &serve)).unwrap();
     site.run(&["user", "list", "--data", "theirs/steward.redb"])
         .assert_failed("the server runs as user 65534; run the command as that user");
     server.stop();

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
@@ -11,10 +10,9 @@ use std::time::SystemTime;
 use rustix::process::geteuid;
 use serde_json::Value;
 
-use crate::support::process::{CommandOutput, DataFolder, OWNER, Server, cleared, until};
-
-/// Another user than the one that runs the tests as root.
-const NOBODY: u32 = 65534;
+use crate::support::process::{
+    CommandOutput, DataFolder, NOBODY, OWNER, Server, as_nobody, cleared, until,
+};
 
 fn mode(path: &Path) -> u32 {
     path.metadata().expect("metadata").permissions().mode() & 0o777
@@ -113,8 +111,8 @@ fn backup_is_read_without_a_trace() {
     site.json(&["backup", "backups/copy.redb"]);
     let program = site.program_for_all();
     let backup = folder.join("copy.redb");
-    let as_nobody = geteuid().is_root();
-    if as_nobody {
+    let is_root = geteuid().is_root();
+    if is_root {
         chown(&backup, Some(NOBODY), Some(NOBODY)).expect("another owner");
     }
     fs::set_permissions(&backup, fs::Permissions::from_mode(0o400)).expect("read-only");
@@ -123,19 +121,14 @@ fn backup_is_read_without_a_trace() {
     fs::write(&lock, "").expect("a lock");
     fs::set_permissions(&lock, fs::Permissions::from_mode(0o600)).expect("private");
     // Another user cannot even list the folder.
-    let closed = if as_nobody { 0o711 } else { 0o555 };
+    let closed = if is_root { 0o711 } else { 0o555 };
     fs::set_permissions(&folder, fs::Permissions::from_mode(closed)).expect("read-only");
     let elsewhere = site.path("elsewhere");
     fs::create_dir(&elsewhere).expect("a folder");
     fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o777)).expect("open");
     let before = state(&backup);
     let run = |args: &[&str]| {
-        let mut command = cleared(&program);
-        command.current_dir(&elsewhere).args(args);
-        if as_nobody {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        let output = CommandOutput::new(&mut command);
+        let output = CommandOutput::new(&mut as_nobody(&program, &elsewhere, args));
         assert!(state(&backup) == before, "{args:?} changed the backup");
         assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 2, "{args:?} left something");
         output
@@ -155,13 +148,9 @@ fn backup_is_read_without_a_trace() {
     let key = ["key", "create", "--email", OWNER, "--label", "L", "--scope", "*"];
     run(&[&key[..], &data[..2]].concat()).assert_failed("Permission denied");
 
-    let mut serve = cleared(&program);
-    let listen = ["serve", "--listen", "127.0.0.1:0"];
-    serve.current_dir(&elsewhere).args(listen).args(["--data", "restored.redb"]);
-    if as_nobody {
-        serve.uid(NOBODY).gid(NOBODY);
-    }
-    let server = Server::start(&mut serve).expect("it serves the restored file");
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data", "restored.redb"];
+    let server = Server::start(&mut as_nobody(&program, &elsewhere, &serve));
+    let server = server.expect("it serves the restored file");
     let key = made["api_key"].as_str().expect("a key");
     assert_eq!(server.get("/api/users/@me/", key).status, 200);
     server.stop();
@@ -258,9 +247,7 @@ fn what_a_command_of_root_leaves_belongs_to_the_user_of_the_server() {
                 entry.map(|it| (it.path(), it.metadata().expect("it"))).expect("it");
             assert_eq!((found.uid(), found.gid()), (NOBODY, NOBODY), "{first:?} left {path:?}");
         }
-        let mut serve = cleared(&program);
-        serve.current_dir(&folder).uid(NOBODY).gid(NOBODY);
-        serve.args(["serve", "--listen", "127.0.0.1:0"]);
+        let mut serve = as_nobody(&program, &folder, &["serve", "--listen", "127.0.0.1:0"]);
         Server::start(&mut serve).unwrap_or_else(|run| panic!("{first:?}: {run:?}")).stop();
     }
 }

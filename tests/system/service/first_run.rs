@@ -3,15 +3,14 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
 
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::process::{CommandOutput, DataFolder, Server, cleared, tool, until};
+use crate::support::process::{CommandOutput, DataFolder, Server, as_nobody, cleared, tool, until};
 use crate::support::terminal::Terminal;
 
 /// Returns the `curl` command of the message.
@@ -53,14 +52,7 @@ fn first_start_in_an_empty_directory_creates_a_workspace_with_a_key() {
     let log = server.stop();
     assert!(!log.contains("phx_"), "{log}");
     site.check();
-}
-
-#[test]
-fn second_start_prints_no_key_and_keeps_the_first_key_file() {
-    let site = DataFolder::empty();
-    site.serve(&[]).stop();
-    let key = site.first_key();
-    let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
+    // The second start prints no key, and keeps the file of the first one.
     let server = Server::start(&mut command).unwrap();
     let expected = format!("Steward is serving http://{} from steward.redb\n", server.address);
     assert_eq!(server.greeting, expected);
@@ -208,32 +200,29 @@ fn what_is_no_data_file_is_rejected_and_left_untouched() {
 }
 
 #[test]
-fn missing_directory_is_named_in_the_error() {
+fn missing_directory_and_address_in_use_are_named_in_the_error_and_nothing_is_created() {
     let site = DataFolder::empty();
     let args = ["serve", "--listen", "127.0.0.1:0", "--data", "nowhere/steward.redb"];
     site.run(&args).assert_failed("nowhere/steward.redb.lock: No such file or directory");
     site.run(&["check", "--data", "nowhere/steward.redb"]).assert_failed(
         "nowhere/steward.redb does not exist; `steward serve` or `steward init` creates it",
     );
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let part = format!("cannot listen on {address}: Address already in use");
+    site.run(&["serve", "--listen", &address]).assert_failed(&part);
+    site.run(&["serve", "--listen", "nonsense"]).assert_usage_error("write an address and a port");
     assert_eq!(site.names(), [""; 0]);
 }
 
 #[test]
 fn read_only_directory_is_named_in_the_error_and_left_empty() {
     let site = DataFolder::empty();
-    let as_nobody = geteuid().is_root();
     let program = site.program_for_all();
     let folder = site.path("fixed");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
-    let run = |args: &[&str]| {
-        let mut command = cleared(&program);
-        command.current_dir(&folder).args(args);
-        if as_nobody {
-            command.uid(65534).gid(65534);
-        }
-        CommandOutput::new(&mut command)
-    };
+    let run = |args: &[&str]| CommandOutput::new(&mut as_nobody(&program, &folder, args));
     let part = "cannot create steward.redb.lock: Permission denied";
     run(&["serve", "--listen", "127.0.0.1:0"]).assert_failed(part);
     run(&["init", "--email", "a@b.example"]).assert_failed(part);
@@ -254,17 +243,6 @@ fn file_used_by_another_server_is_rejected_and_still_served() {
     site.run(&["init", "--email", "a@b.example"]).assert_failed("steward.redb already exists");
     assert_eq!(site.names(), before);
     server.stop();
-}
-
-#[test]
-fn address_in_use_is_named_in_the_error_and_nothing_is_created() {
-    let site = DataFolder::empty();
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let part = format!("cannot listen on {address}: Address already in use");
-    site.run(&["serve", "--listen", &address]).assert_failed(&part);
-    site.run(&["serve", "--listen", "nonsense"]).assert_usage_error("write an address and a port");
-    assert_eq!(site.names(), [""; 0]);
 }
 
 #[test]
