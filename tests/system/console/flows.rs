@@ -1,10 +1,14 @@
-//! What people do: sign in, find a dashboard, read it, sign out.
+//! What people do: sign in with a key or by mail, find a dashboard, read it, verify a domain, sign out.
 
 use fantoccini::key::Key;
 use serde_json::json;
+use steward::Config;
 
 use super::{Site, assert_sound, browser, go_to, recording, shown};
+use crate::support::OWNER;
 use crate::support::browser::Browser;
+use crate::support::dns::{Dns, Reply};
+use crate::support::smtp::MailServer;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn user_signs_in_with_a_key_finds_a_dashboard_and_signs_out() {
@@ -85,7 +89,7 @@ async fn assert_lists_places(site: &Site, browser: &Browser) {
         [&organization, "Corp", "organization", "building-2"],
         ["/console/projects/1/dashboards/1/", "Growth", "dashboard", "layout-dashboard"],
     ];
-    let at = places.map(|place| listed.iter().position(|one| *one == serde_json::json!(place)));
+    let at = places.map(|place| listed.iter().position(|one| *one == json!(place)));
     assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{at:?}: {listed:#?}");
 }
 
@@ -147,5 +151,101 @@ async fn console_works_over_plain_http_under_a_name() {
     assert_eq!(browser.run("return isSecureContext").await, false);
     browser.click(".who button").await;
     go_to(&browser, "#you form button", "Sign in").await;
+    browser.close().await;
+}
+
+const SEND: &str = "form[action='/console/sign_in/mail/'] button";
+
+/// Serves a workspace whose console signs in by mail.
+async fn with_mail(server: &MailServer) -> Site {
+    let mut config = Config::default();
+    config.mail.smtp_url = Some(server.url().parse().expect("a URL"));
+    config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
+    config.console_mail_login = true;
+    Site::with("steward.localhost", config).await
+}
+
+/// Asks for a mail in a browser. Returns the link and the code.
+async fn ask(site: &Site, server: &mut MailServer, browser: &Browser) -> (String, String) {
+    site.visit(browser, "sign_in/?next=%2Fconsole%2Fsessions%2F").await;
+    browser.fill("#email", OWNER).await;
+    go_to(browser, SEND, "Sign in by mail").await;
+    let (text, _) = server.mail().await.bodies();
+    let link = text.lines().find(|line| line.starts_with(&site.base)).expect("a link").to_owned();
+    let code = link.split_once('#').expect("a code").1.to_owned();
+    assert!(text.contains(&format!("\n\n{code}\n\n")), "{text}");
+    (link, code)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn link_of_a_mail_signs_in_the_browser_that_asked_and_no_other() {
+    let mut server = MailServer::start();
+    let site = with_mail(&server).await;
+    let browser = browser().await;
+    let other = recording(Browser::open().await).await;
+    let (link, code) = ask(&site, &mut server, &browser).await;
+    assert_sound(&browser, "the code").await;
+    assert_eq!(browser.run("return document.cookie").await, "");
+
+    other.visit(&link).await;
+    let told = other.text("#code-error").await;
+    assert!(told.starts_with("This browser did not ask for a mail"), "{told}");
+    assert!(!other.url().await.as_str().contains(&code));
+    assert_sound(&other, "another browser").await;
+
+    browser.visit(&link).await;
+    shown(&browser, "Home").await;
+    assert!(!browser.url().await.as_str().contains(&code));
+    assert_eq!(browser.run("return [document.cookie, localStorage.length]").await, json!(["", 0]));
+    site.visit(&browser, "sessions/").await;
+    assert_eq!(browser.text("td[data-label='Signed in with']").await, "A mail");
+    assert_sound(&browser, "sessions").await;
+    browser.close().await;
+    other.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn domain_is_verified_as_soon_as_its_record_is_seen() {
+    let dns = Dns::start().await;
+    let site = Site::with("steward.localhost", dns.config()).await;
+    let browser = site.browser().await;
+    go_to(&browser, "nav.side a[href$='/domains/']", "Domains").await;
+    browser.fill("#form-domain", "corp.example").await;
+    go_to(&browser, "#form .bar button", "corp.example").await;
+    assert!(browser.text("#answer").await.starts_with("There is no such record yet."));
+    assert_sound(&browser, "an unknown record").await;
+    let challenge = browser.text("#value").await;
+    browser.run("window.same = true").await;
+    // The button changes its icon only for a moment.
+    let note = "const icon = document.querySelector('[data-copy=value] use'); new MutationObserver(() => { \
+                window.checked ||= icon.getAttribute('href').endsWith('#check') }).observe(icon, { attributes: true })";
+    browser.run(note).await;
+    browser.click("[data-copy=value]").await;
+    let copied = "window.checked && document.getElementById('say').textContent === 'Copied'";
+    browser.wait_until("the value is copied", copied).await;
+    dns.set("_posthog-challenge.corp.example.", Reply::texts(&[&["another"]]));
+    browser.click("form[data-repeat] button").await;
+    let other = "document.querySelector('#answer').textContent.includes('with another value')";
+    browser.wait_until("the other record is shown", other).await;
+    dns.set("_posthog-challenge.corp.example.", Reply::texts(&[&[&challenge]]));
+    browser.fill("#form-saml_entity_id", "typed").await;
+    // The page may have asked by now: it then has no such form any more.
+    browser
+        .run("document.querySelectorAll('[data-repeat]').forEach(form => { form.dataset.repeat = 0 })")
+        .await;
+    let seen = "document.querySelector(\"form[action$='/verify/']\")";
+    browser.wait_until("the page has asked by itself", &format!("{seen} !== null")).await;
+    assert_eq!(browser.run("return window.same").await, true, "the page was replaced");
+    assert_eq!(browser.run("return history.length < 6").await, true, "one entry a page");
+    let typed = "return document.getElementById('form-saml_entity_id').value";
+    assert_eq!(browser.run(typed).await, "typed", "what was typed is lost");
+    assert_sound(&browser, "the record is there").await;
+    browser.click("form[action$='/verify/'] button").await;
+    let done = "document.querySelector('[data-notice]')?.textContent.trim() === 'Domain verified.'";
+    browser.wait_until("it is verified", done).await;
+    assert_eq!(browser.text(".head .tag").await, "Verified");
+    let repeated = "return document.querySelectorAll('[data-repeat]').length";
+    assert_eq!(browser.run(repeated).await, 0);
+    assert_sound(&browser, "a verified domain").await;
     browser.close().await;
 }

@@ -9,12 +9,9 @@ mod conditions;
 mod first_day;
 mod flows;
 mod forms;
-mod gate;
 mod hostile;
 mod keys;
 mod looks;
-mod mail;
-mod people;
 mod screenshots;
 
 use serde_json::{Value, json};
