@@ -1,33 +1,21 @@
 //! Pages of other sites that try to use the session of the browser.
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use axum::Router;
+use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::response::Html;
 use tokio::net::TcpListener;
 
 use super::{Site, assert_sound, assert_sound_in_every_look, browser, go_to, recording};
 use crate::support::OWNER;
 use crate::support::browser::Browser;
 
-/// Serves this page to every request, on a port of its own.
-async fn serve_page(html: String) -> u16 {
-    serve_page_with("", html).await
-}
-
-/// Does what [`serve_page`] does, with these lines in the head of the response.
-async fn serve_page_with(lines: &'static str, html: String) -> u16 {
+/// Serves this page with this policy to every request, on a port of its own.
+async fn serve_page(policy: Option<&'static str>, html: String) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let html = html.clone();
-            tokio::spawn(async move {
-                let mut request = [0; 4096];
-                let _read = stream.read(&mut request).await;
-                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n";
-                let answer = format!("{head}{lines}content-length: {}\r\n\r\n{html}", html.len());
-                let _sent = stream.write_all(answer.as_bytes()).await;
-            });
-        }
-    });
+    let answer = (policy.map(|policy| [(CONTENT_SECURITY_POLICY, policy)]), Html(html));
+    let router = Router::new().fallback(move || std::future::ready(answer.clone()));
+    tokio::spawn(async move { axum::serve(listener, router).await });
     port
 }
 
@@ -49,7 +37,7 @@ async fn forms_of_other_sites_and_ports_do_not_use_the_session() {
     ] {
         let action = format!("{}/console/{path}", site.base);
         let form = format!("<form method=post action=\"{action}\">{fields}</form>{submit}");
-        let port = serve_page(form.clone()).await;
+        let port = serve_page(None, form.clone()).await;
         for host in ["steward.localhost", "127.0.0.1"] {
             browser.visit(&format!("http://{host}:{port}/")).await;
             let refused = format!("location.pathname === '/console/{path}'");
@@ -57,8 +45,7 @@ async fn forms_of_other_sites_and_ports_do_not_use_the_session() {
             assert_eq!(browser.text("h1").await, "You do not have access", "{host} {path}");
         }
         // The origin of a page in a sandbox is null.
-        let sandbox = "content-security-policy: sandbox allow-scripts allow-forms\r\n";
-        let port = serve_page_with(sandbox, form).await;
+        let port = serve_page(Some("sandbox allow-scripts allow-forms"), form).await;
         browser.visit(&format!("http://steward.localhost:{port}/")).await;
         let refused = format!("location.pathname === '/console/{path}'");
         browser.wait_until("the refusal", &refused).await;
@@ -89,7 +76,7 @@ async fn name_that_is_rebound_to_the_service_opens_no_page() {
 async fn link_of_another_site_opens_a_page_in_the_session() {
     let site = Site::new().await;
     let link = format!("<a href=\"{}/console/sessions/\">open</a>", site.base);
-    let port = serve_page(link).await;
+    let port = serve_page(None, link).await;
     let browser = site.browser().await;
     browser.visit(&format!("http://127.0.0.1:{port}/")).await;
     go_to(&browser, "a", "Sessions").await;
@@ -107,7 +94,7 @@ async fn link_of_another_site_opens_a_page_in_the_session() {
 async fn pages_of_the_console_are_not_shown_in_frames() {
     let site = Site::new().await;
     let frame = format!("<iframe src=\"{}/console/sign_in/\"></iframe>", site.base);
-    let port = serve_page(frame).await;
+    let port = serve_page(None, frame).await;
     let browser = browser().await;
     browser.visit(&format!("http://steward.localhost:{port}/")).await;
     let blocked = "(() => { try { return !frames[0].document.querySelector('#key') } catch { return true } })()";
