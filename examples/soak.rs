@@ -26,14 +26,18 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::http::Request;
+use bytes::Bytes;
 use clap::Parser;
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::{self, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 use steward::testing::resources::record_registry;
 use steward::testing::store::Progress;
 use steward::{App, Config, InitialRecords, create, router};
 use steward::{ServerLimits, serve};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -80,22 +84,21 @@ struct Meter {
 
 /// A connection and its API key.
 struct Client {
-    stream: BufReader<TcpStream>,
+    http: legacy::Client<HttpConnector, Full<Bytes>>,
+    address: SocketAddr,
     key: String,
     meter: Arc<Meter>,
 }
 
 impl Client {
-    async fn open(address: SocketAddr, key: &str, meter: &Arc<Meter>) -> Outcome<Self> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        let (key, meter) = (key.to_owned(), Arc::clone(meter));
-        Ok(Self { stream: BufReader::new(stream), key, meter })
+    fn new(address: SocketAddr, key: String, meter: Arc<Meter>) -> Self {
+        let http = legacy::Client::builder(TokioExecutor::new()).build_http();
+        Self { http, address, key, meter }
     }
 
     /// Sends a request. Fails unless the response has the expected status.
     async fn ask(
-        &mut self,
+        &self,
         (kind, expected): (RequestKind, u16),
         method: &str,
         path: &str,
@@ -106,14 +109,16 @@ impl Client {
             _ => &self.key,
         };
         let body = body.map_or_else(String::new, |body| body.to_string());
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: soak\r\nAuthorization: Bearer {key}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len(),
-        );
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.address))
+            .header("authorization", format!("Bearer {key}"))
+            .header("content-type", "application/json")
+            .body(Full::from(body))?;
         let begun = Instant::now();
-        self.stream.write_all(request.as_bytes()).await?;
-        let (status, body) = self.answer().await?;
+        let answer = self.http.request(request).await?;
+        let status = answer.status();
+        let body = answer.into_body().collect().await?.to_bytes();
         let took = u64::try_from(begun.elapsed().as_micros())?;
         if status != expected {
             let text = String::from_utf8_lossy(&body);
@@ -127,46 +132,25 @@ impl Client {
         Ok(serde_json::from_slice(&body).unwrap_or(Value::Null))
     }
 
-    async fn answer(&mut self) -> Outcome<(u16, Vec<u8>)> {
-        let (mut status, mut length, mut line) = (None, 0, String::new());
-        loop {
-            line.clear();
-            if self.stream.read_line(&mut line).await? == 0 {
-                return Err("the connection was closed".into());
-            }
-            let text = line.trim_end().to_ascii_lowercase();
-            if status.is_none() {
-                status = Some(text.split(' ').nth(1).ok_or("no status")?.parse()?);
-            } else if let Some(value) = text.strip_prefix("content-length: ") {
-                length = value.parse()?;
-            } else if text.is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body).await?;
-        Ok((status.ok_or("no status")?, body))
-    }
-
-    async fn get(&mut self, path: &str) -> Outcome<Value> {
+    async fn get(&self, path: &str) -> Outcome<Value> {
         self.ask((RequestKind::Read, 200), "GET", path, None).await
     }
 
-    async fn list(&mut self, path: &str) -> Outcome<Value> {
+    async fn list(&self, path: &str) -> Outcome<Value> {
         self.ask((RequestKind::List, 200), "GET", path, None).await
     }
 
-    async fn create(&mut self, path: &str, body: Value) -> Outcome<Value> {
+    async fn create(&self, path: &str, body: Value) -> Outcome<Value> {
         let made = self.ask((RequestKind::Write, 201), "POST", path, Some(body)).await?;
         self.meter.live.fetch_add(1, Ordering::Relaxed);
         Ok(made)
     }
 
-    async fn patch(&mut self, path: &str, body: Value) -> Outcome<Value> {
+    async fn patch(&self, path: &str, body: Value) -> Outcome<Value> {
         self.ask((RequestKind::Write, 200), "PATCH", path, Some(body)).await
     }
 
-    async fn remove(&mut self, path: &str) -> Outcome<()> {
+    async fn remove(&self, path: &str) -> Outcome<()> {
         self.ask((RequestKind::Write, 204), "DELETE", path, None).await?;
         self.meter.live.fetch_sub(1, Ordering::Relaxed);
         Ok(())
@@ -181,7 +165,7 @@ async fn load(
     (number, dashboards): (usize, usize),
     meter: Arc<Meter>,
 ) -> Outcome<()> {
-    let mut client = Client::open(address, &key, &meter).await?;
+    let client = Client::new(address, key, Arc::clone(&meter));
     for round in 0_u64.. {
         let made =
             client.create(&format!("{organization}projects/"), json!({ "name": "Soak" })).await?;
@@ -194,8 +178,8 @@ async fn load(
                 return Ok(());
             }
             let name = format!("{number}-{round}-{each}");
-            board(&mut client, &boards, &name).await?;
-            around(&mut client, &organization, &project, (number, each)).await?;
+            board(&client, &boards, &name).await?;
+            around(&client, &organization, &project, (number, each)).await?;
         }
         // Deleting a project also deletes its dashboards.
         client.remove(&project).await?;
@@ -205,7 +189,7 @@ async fn load(
 }
 
 /// Creates, updates, reads and lists a dashboard.
-async fn board(client: &mut Client, boards: &str, name: &str) -> Outcome<()> {
+async fn board(client: &Client, boards: &str, name: &str) -> Outcome<()> {
     let sent = json!({ "name": name, "description": "x".repeat(400), "tags": ["soak"] });
     let made = client.create(boards, sent).await?;
     let one = format!("{boards}{}/", made["id"]);
@@ -222,7 +206,7 @@ async fn board(client: &mut Client, boards: &str, name: &str) -> Outcome<()> {
 
 /// Creates and deletes an invite, a domain or a batch export.
 async fn around(
-    client: &mut Client,
+    client: &Client,
     organization: &str,
     project: &str,
     (number, each): (usize, usize),
