@@ -18,6 +18,8 @@ mod counts;
 mod operations;
 #[path = "../shared/result.rs"]
 mod result;
+#[path = "../shared/sample.rs"]
+mod sample;
 mod site;
 
 use std::path::{Path, PathBuf};

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use steward::App;
 
 use crate::callgrind::{Dump, dump};
-use crate::site::{Client, DASHBOARDS, INSIGHTS, Site, dashboard, insight, runtime};
+use crate::sample::{insight, runtime};
+use crate::site::{Client, DASHBOARDS, INSIGHTS, Site, dashboard};
 use crate::{Result, fail};
 
 /// A measured operation.

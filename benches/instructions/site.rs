@@ -1,6 +1,5 @@
 //! The data file on which operations are measured, and requests to it.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -12,13 +11,13 @@ use axum::http::{Method, Request};
 use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use steward::testing::ids::{DashboardId, ProjectId, UserId};
+use steward::testing::ids::{DashboardId, ProjectId};
 use steward::testing::resources::dashboards::Dashboard;
-use steward::testing::resources::sessions::Fields;
 use steward::testing::store::{Table, Tx, WriteTx};
 use steward::{App, Config, InitialRecords, Store, create, router};
 use tower::ServiceExt;
 
+use crate::sample::{self, insight, runtime, sign_in};
 use crate::{Context, Result, fail};
 
 /// The number of dashboards in the project.
@@ -153,36 +152,10 @@ impl Site {
     }
 }
 
-/// Creates a session of the console, and returns its text.
-async fn sign_in(app: &App, user: UserId) -> Result<String> {
-    let link = app.create_sign_in_link(user, false).await.context("a link")?;
-    let browser = Fields::new("bench", IpAddr::from(Ipv4Addr::LOCALHOST));
-    let text = app.sign_in_with_link(&link.code, browser, None).await.context("a session")?;
-    Ok(text.encode())
-}
-
 /// Returns the body of a create. The names are in no order, as those of real dashboards are.
 pub fn dashboard(number: u64) -> Value {
     // 7,919 and 100,000 have no common factor, so no two of 100,000 names are equal.
-    let place = number * 7_919 % 100_000;
-    json!({
-        "name": format!("{place:05} weekly revenue by channel"),
-        "description": "Signups, activation and churn of the self-serve plan against the week before",
-        "pinned": false,
-        "tags": ["growth", "weekly"],
-    })
-}
-
-/// Returns the body of a create of an insight.
-pub fn insight(number: u64) -> Value {
-    json!({
-        "name": format!("{number:05} weekly revenue by channel"),
-        "query": {
-            "kind": "InsightVizNode",
-            "source": { "kind": "TrendsQuery", "series": [{ "kind": "EventsNode", "event": "paid" }] },
-        },
-        "tags": ["growth", "weekly"],
-    })
+    sample::dashboard(number * 7_919 % 100_000)
 }
 
 fn request(method: Method, path: &str, key: &str, body: Option<&Value>) -> Result<Request<Body>> {
@@ -193,11 +166,6 @@ fn request(method: Method, path: &str, key: &str, body: Option<&Value>) -> Resul
     }
     let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
     request.body(body).context("a request")
-}
-
-/// Returns a runtime that runs all tasks on the thread that calls it.
-pub fn runtime() -> Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().context("the runtime")
 }
 
 /// Sends requests to the router, without a network.

@@ -43,6 +43,8 @@ mod report;
 #[path = "../shared/result.rs"]
 mod result;
 mod rows;
+#[path = "../shared/sample.rs"]
+mod sample;
 mod service;
 mod site;
 mod straight;

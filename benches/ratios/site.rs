@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::http::render;
 use crate::load::run;
 use crate::plan::{Group, Run, Span};
 use crate::process::Memory;
+use crate::sample;
 use crate::service::{Place, Service, binary};
 use crate::{Context, Result, Settings, fail, progress};
 
@@ -39,28 +40,6 @@ impl Resource {
         match self {
             Self::Dashboards => "dashboards",
             Self::Insights => "insights",
-        }
-    }
-
-    /// Returns the body of a create, of about 200 bytes.
-    fn body(self, number: u64) -> Value {
-        let name = format!("{number:05} weekly revenue by channel");
-        let tags = ["growth", "weekly"];
-        match self {
-            Self::Dashboards => json!({
-                "name": name,
-                "description": "Signups, activation and churn of the self-serve plan against the week before",
-                "pinned": false,
-                "tags": tags,
-            }),
-            Self::Insights => json!({
-                "name": name,
-                "query": {
-                    "kind": "InsightVizNode",
-                    "source": { "kind": "TrendsQuery", "series": [{ "kind": "EventsNode", "event": "paid" }] },
-                },
-                "tags": tags,
-            }),
         }
     }
 }
@@ -291,10 +270,12 @@ impl Site {
     /// Returns creates with bodies of about 200 bytes and names in random order.
     pub fn creates(&self) -> Vec<Vec<u8>> {
         let (path, mut shuffle) = (self.path(), Shuffle(7));
-        let body = |number| self.resource.body(number).to_string();
-        (0..VARIETY)
-            .map(|_| render("POST", &path, &self.key, &body(shuffle.below(100_000))))
-            .collect()
+        let body = match self.resource {
+            Resource::Dashboards => sample::dashboard,
+            Resource::Insights => sample::insight,
+        };
+        let mut body = || body(shuffle.below(100_000)).to_string();
+        (0..VARIETY).map(|_| render("POST", &path, &self.key, &body())).collect()
     }
 
     /// Returns two edits for each of many objects across the file. They differ, because an edit without a change

@@ -1,10 +1,8 @@
 //! Rows 24-27: the console. What a page costs the server, what a session costs, and what a browser loads and paints.
 
 use std::hint::black_box;
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use steward::testing::resources::sessions::Fields;
 use steward::{Config, InitialRecords, create};
 
 use super::{micros, repeat};
@@ -13,6 +11,7 @@ use crate::ceiling;
 use crate::plan::{Group, Run, Span};
 use crate::reference::Reference;
 use crate::report::{ReportLine, Unit, middle};
+use crate::sample::{runtime, sign_in};
 use crate::site::{CONNECTIONS, Site, remove};
 use crate::{Context, Result, Settings, fail, progress};
 
@@ -83,10 +82,7 @@ fn session(settings: &Settings) -> Result<ReportLine> {
         let (app, made) =
             create(&folder.join("steward.redb"), Config::default(), &InitialRecords::default())
                 .context("the data file")?;
-        let link = app.create_sign_in_link(made.user_id, false).await.context("a link")?;
-        let browser = Fields::new("bench", IpAddr::from(Ipv4Addr::LOCALHOST));
-        let text =
-            app.sign_in_with_link(&link.code, browser, None).await.context("a session")?.encode();
+        let text = sign_in(&app, made.user_id).await?;
         let rounds = repeat(settings, "session", || {
             let begun = Instant::now();
             for _ in 0..LOOK_UPS {
@@ -170,8 +166,4 @@ async fn visits(
         rounds.push(Round { empty: blank, first, later });
     }
     Ok(rounds)
-}
-
-fn runtime() -> Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().context("a runtime")
 }
