@@ -3,7 +3,6 @@
 mod cluster;
 mod first_run;
 mod logs;
-mod metrics;
 mod packaging;
 mod readiness;
 mod secrets;
