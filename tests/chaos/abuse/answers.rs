@@ -382,25 +382,28 @@ fn status_of(stream: &TcpStream) -> Option<u16> {
     })
 }
 
-/// Creates a shared dashboard with many copies of `tile`, in several requests. Returns its path and the token of its
+/// Makes a dashboard public. Returns the token of its page.
+pub fn share(server: &Server, one: &str, key: &str) -> String {
+    let enabled = json!({ "enabled": true });
+    let shared = server.send("PATCH", &format!("{one}sharing/"), key, Some(&enabled)).ok();
+    shared["access_token"].as_str().expect("a token").to_owned()
+}
+
+/// Creates a shared dashboard with many copies of `tile`, in several requests. Returns its id and the token of its
 /// public page.
-fn shared_dashboard(
+pub fn shared_dashboard(
     server: &Server,
-    made: &Value,
+    (list, key): (&str, &str),
     tile: &Value,
     (parts, tiles): (usize, usize),
-) -> (String, String) {
-    let key = made["api_key"].as_str().expect("a key");
-    let list = format!("/api/projects/{}/dashboards/", made["project_id"]);
-    let id = server.post(&list, key, &json!({ "name": "shared" })).ok()["id"].clone();
+) -> (u64, String) {
+    let made = server.post(list, key, &json!({ "name": "shared" })).ok();
+    let id = made["id"].as_u64().expect("an id");
     let one = format!("{list}{id}/");
     for _ in 0..parts {
         server.send("PATCH", &one, key, Some(&json!({ "tiles": vec![tile; tiles] }))).ok();
     }
-    let enabled = json!({ "enabled": true });
-    let shared = server.send("PATCH", &format!("{one}sharing/"), key, Some(&enabled)).ok();
-    let token = shared["access_token"].as_str().expect("a token").to_owned();
-    (one, token)
+    (id, share(server, &one, key))
 }
 
 #[test]
@@ -410,7 +413,8 @@ fn many_clients_that_never_read_do_not_block_the_service() {
     let key = made["api_key"].as_str().expect("a key");
     // Each character has four bytes.
     let tile = json!({ "text": { "body": "\u{1f9f1}".repeat(3_990) } });
-    let (one, token) = shared_dashboard(&server, &made, &tile, (9, 55));
+    let list = format!("/api/projects/{}/dashboards/", made["project_id"]);
+    let (id, token) = shared_dashboard(&server, (&list, key), &tile, (9, 55));
     let page = format!("/shared/{token}.json");
     let small = server.get("/api/users/@me/", key).ok();
     let before = server.memory("VmRSS:");
@@ -429,7 +433,7 @@ fn many_clients_that_never_read_do_not_block_the_service() {
 
     // Other clients are served in the meantime, with a key and without one.
     assert_eq!(server.get("/api/users/@me/", key).ok(), small);
-    let whole = server.get(&one, key);
+    let whole = server.get(&format!("{list}{id}/"), key);
     assert!(whole.status == 200 && whole.body.len() > 7 * MIB, "{}", whole.status);
     let public = server.get(&page, "");
     assert!(public.status == 200 && public.body.len() > 7 * MIB, "{}", public.status);
@@ -465,7 +469,9 @@ fn dense_dashboard_uses_memory_proportional_to_its_response() {
     let key = made["api_key"].as_str().expect("a key");
     let layouts: Value = serde_json::from_str(&dense(32_000)).expect("JSON");
     let tile = json!({ "text": { "body": "x" }, "layouts": { "q": { "a": layouts } } });
-    let (one, token) = shared_dashboard(&server, &made, &tile, (10, 5));
+    let list = format!("/api/projects/{}/dashboards/", made["project_id"]);
+    let (id, token) = shared_dashboard(&server, (&list, key), &tile, (10, 5));
+    let one = format!("{list}{id}/");
     let json = format!("/shared/{token}.json");
     let answer = server.get(&json, "").body.len();
     assert!(answer > MIB, "{answer}");

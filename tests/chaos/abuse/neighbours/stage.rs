@@ -11,6 +11,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::json;
 
 use super::victim::Victim;
+use crate::abuse::answers::{share, shared_dashboard};
 use crate::sizes::size;
 use crate::support::process::{
     CommandOutput, DataFolder, OWNER, Server, binary, cleared, request, until,
@@ -187,9 +188,9 @@ fn victim_of(server: &Server, key: &str, project: u64) -> Victim {
 fn furnish(server: &Server, key: &str, project: u64, needs: AttackSetup) -> (u64, String) {
     let dashboards = format!("/api/projects/{project}/dashboards/");
     // 4,000 characters of four bytes each, or Markdown that takes long to render.
-    let (text, batches, tiles) = match needs {
-        AttackSetup::Heavy => ("\u{1f9f1}".repeat(3_990), 9, 55),
-        AttackSetup::CostlyPage => ("*a* `b` [c](d) ".repeat(266), 5, 100),
+    let (text, size) = match needs {
+        AttackSetup::Heavy => ("\u{1f9f1}".repeat(3_990), (9, 55)),
+        AttackSetup::CostlyPage => ("*a* `b` [c](d) ".repeat(266), (5, 100)),
         AttackSetup::Nothing | AttackSetup::Many => {
             if needs == AttackSetup::Many {
                 fill(server, key, &dashboards);
@@ -197,22 +198,7 @@ fn furnish(server: &Server, key: &str, project: u64, needs: AttackSetup) -> (u64
             return (0, String::new());
         }
     };
-    let made = server.post(&dashboards, key, &json!({ "name": "heavy" })).ok();
-    let id = made["id"].as_u64().expect("an id");
-    let one = format!("{dashboards}{id}/");
-    for _ in 0..batches {
-        let tile = json!({ "text": { "body": text } });
-        let sent = json!({ "tiles": vec![tile; tiles] });
-        server.send("PATCH", &one, key, Some(&sent)).ok();
-    }
-    (id, share(server, &one, key))
-}
-
-/// Makes a dashboard public. Returns the token of its page.
-fn share(server: &Server, one: &str, key: &str) -> String {
-    let enabled = json!({ "enabled": true });
-    let shared = server.send("PATCH", &format!("{one}sharing/"), key, Some(&enabled)).ok();
-    shared["access_token"].as_str().expect("a token").to_owned()
+    shared_dashboard(server, (&dashboards, key), &json!({ "text": { "body": text } }), size)
 }
 
 /// Creates many dashboards with long descriptions, on several connections.
