@@ -363,17 +363,6 @@ fn help_explains_every_command() {
 }
 
 #[test]
-fn leftover_socket_of_a_killed_server_does_not_block_commands() {
-    let (site, _) = DataFolder::with_workspace();
-    site.serve(&[]).kill();
-    assert!(site.path("steward.redb.sock").exists(), "a killed server must leave its socket");
-    assert_eq!(site.json(&["user", "list"])["results"][0]["id"], 1);
-    let server = site.serve(&[]);
-    assert_eq!(site.json(&["user", "list"])["results"][0]["id"], 1);
-    server.stop();
-}
-
-#[test]
 fn concurrent_commands_all_succeed() {
     each_way(|place| {
         thread::scope(|scope| {

@@ -181,6 +181,7 @@ fn data_file_of_a_killed_server_is_read_without_a_repair() {
     let server = site.serve(&[]);
     assert_eq!(takes_writes(&server, project, key), (true, 201));
     server.kill();
+    assert!(site.path("steward.redb.sock").exists(), "a killed server must leave its socket");
     let before = state(&site.data());
     for args in [
         &["check"][..],
@@ -192,10 +193,11 @@ fn data_file_of_a_killed_server_is_read_without_a_repair() {
         site.run(args).ok();
         assert!(state(&site.data()) == before, "{args:?} changed the file");
     }
-    for whole in ["copy.redb", "restored.redb"] {
+    for whole in ["copy.redb", "restored.redb", "steward.redb"] {
         assert_eq!(site.json(&["check", "--data", whole])["problem_count"], 0);
         let server = site.serve(&["--data", whole]);
         assert_eq!(server.dashboards(project, key).len(), 1, "{whole}");
+        assert_eq!(site.json(&["user", "list", "--data", whole])["results"][0]["id"], 1);
         server.stop();
     }
 }

@@ -142,8 +142,8 @@ fn value<'i>(image: &'i [(String, String)], name: &str) -> &'i str {
 }
 
 #[test]
-fn container_image_contains_only_the_program_and_does_not_run_as_root() {
-    let image = image();
+fn container_image_contains_only_the_program_and_runs_it_without_root() {
+    let (site, image) = (DataFolder::empty(), image());
     assert_eq!(image[0], ("FROM".to_owned(), "scratch".to_owned()));
     assert!(!image.iter().any(|(name, _)| name == "RUN" || name == "ADD"), "no shell");
     let user = value(&image, "USER");
@@ -154,11 +154,6 @@ fn container_image_contains_only_the_program_and_does_not_run_as_root() {
     assert_eq!(value(&image, "VOLUME"), "/data");
     let stages = instructions().iter().filter(|(name, _)| name == "FROM").count();
     assert_eq!(stages, 2);
-}
-
-#[test]
-fn container_image_runs_existing_commands() {
-    let (site, image) = (DataFolder::empty(), image());
     assert_eq!(words(value(&image, "ENTRYPOINT")), ["/steward"]);
     let started = words(value(&image, "CMD"));
     site.run(&[started[0].as_str(), "--help"]).ok();
@@ -166,11 +161,6 @@ fn container_image_runs_existing_commands() {
     let health = words(health);
     assert_eq!(health, ["/steward", "healthcheck"]);
     site.run(&[health[1].as_str(), "--help"]).ok();
-}
-
-#[test]
-fn container_image_sets_variables_that_the_program_reads() {
-    let image = image();
     let set = image.iter().filter(|(name, _)| name == "ENV");
     let set: Vec<_> = set.map(|(_, rest)| rest.split_once('=').expect("a variable")).collect();
     let own = set.iter().filter(|(name, _)| name.starts_with("STEWARD_")).count();

@@ -192,12 +192,7 @@ fn draining_server_is_unready_and_serves_until_a_second_stop_signal() {
     let path = format!("/api/projects/{}/dashboards/", made["project_id"]);
     assert_eq!(server.post(&path, key, &json!({ "name": "Late" })).status, 201);
     server.stop();
-    site.check();
-}
-
-#[test]
-fn draining_server_stops_when_the_delay_ends() {
-    let (site, _) = DataFolder::with_workspace();
+    // Without a second signal, it stops when the delay ends.
     site.serve(&["--drain-delay", "200ms"]).stop();
     site.check();
 }
