@@ -26,6 +26,7 @@ use steward::testing::resources::record_registry;
 use steward::testing::store::{Place, PreparedRestore, Progress};
 use steward::{App, Config, CreatedWorkspace, InitialRecords, Store, create, router};
 use tempfile::TempDir;
+use tokio::task::JoinSet;
 use tower::ServiceExt;
 
 #[allow(
@@ -105,7 +106,8 @@ async fn fill(options: &Options, folder: &Path) -> Outcome<(CreatedWorkspace, st
     let begun = Instant::now();
     let each = options.dashboards.div_ceil(options.writers as u64);
     let work = (0..options.writers).map(|_| write(&app, &made, Some(each), Duration::MAX));
-    let written: u64 = join(work).await?.iter().sum();
+    let written =
+        work.collect::<JoinSet<_>>().join_all().await.into_iter().sum::<Outcome<u64>>()?;
     println!(
         "a data file: {written} dashboards in {:.1} s, with {} writers",
         begun.elapsed().as_secs_f64(),
@@ -178,7 +180,9 @@ async fn measure_writes(
     let (time, before) = (Duration::from_secs_f64(options.seconds), commits(schema)?);
     let begun = Instant::now();
     let writers = apps.iter().flat_map(|app| (0..options.writers).map(move |_| app));
-    let written: u64 = join(writers.map(|app| write(app, made, None, time))).await?.iter().sum();
+    let work = writers.map(|app| write(app, made, None, time));
+    let written =
+        work.collect::<JoinSet<_>>().join_all().await.into_iter().sum::<Outcome<u64>>()?;
     let (seconds, after) = (begun.elapsed().as_secs_f64(), commits(schema)?);
     #[expect(clippy::cast_precision_loss, reason = "the figures are rounded")]
     let [writes, commits] = [written, after - before].map(|count| count as f64 / seconds);
@@ -187,18 +191,6 @@ async fn measure_writes(
         app.close().await;
     }
     Ok(())
-}
-
-/// Runs tasks at the same time, and returns what they return.
-async fn join<F: Future<Output = Outcome<u64>> + Send + 'static>(
-    tasks: impl Iterator<Item = F>,
-) -> Outcome<Vec<u64>> {
-    let running: Vec<_> = tasks.map(tokio::spawn).collect();
-    let mut done = Vec::new();
-    for task in running {
-        done.push(task.await??);
-    }
-    Ok(done)
 }
 
 /// Creates dashboards, so many or for so long, and returns how many.
