@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rand::prelude::{RngExt, SeedableRng, SliceRandom, StdRng};
 use serde_json::json;
 
 use crate::http::render;
@@ -177,9 +178,9 @@ impl Site {
         else {
             return fail(format!("the project lists no {}", self.resource.name()));
         };
-        let mut shuffle = Shuffle(self.count);
+        let mut dice = StdRng::seed_from_u64(self.count);
         if self.count > seen.len() as u64 {
-            let any: Vec<u64> = (0..IDS).map(|_| low + shuffle.below(high - low + 1)).collect();
+            let any: Vec<u64> = (0..IDS).map(|_| dice.random_range(low..=high)).collect();
             let mut exists = true;
             for id in any.iter().take(64) {
                 exists &= client.send(&render("GET", &self.one_path(*id), &self.key, ""))?.0 == 200;
@@ -188,9 +189,7 @@ impl Site {
                 return Ok(any);
             }
         }
-        for at in (1..seen.len()).rev() {
-            seen.swap(at, shuffle.below(at as u64 + 1) as usize);
-        }
+        seen.shuffle(&mut dice);
         Ok(seen)
     }
 
@@ -269,12 +268,12 @@ impl Site {
 
     /// Returns creates with bodies of about 200 bytes and names in random order.
     pub fn creates(&self) -> Vec<Vec<u8>> {
-        let (path, mut shuffle) = (self.path(), Shuffle(7));
+        let (path, mut dice) = (self.path(), StdRng::seed_from_u64(7));
         let body = match self.resource {
             Resource::Dashboards => sample::dashboard,
             Resource::Insights => sample::insight,
         };
-        let mut body = || body(shuffle.below(100_000)).to_string();
+        let mut body = || body(dice.random_range(0..100_000)).to_string();
         (0..VARIETY).map(|_| render("POST", &path, &self.key, &body())).collect()
     }
 
@@ -311,18 +310,5 @@ pub fn remove(folder: &Path) -> Result<()> {
             Err(error).context(folder.display())
         }
         _ => Ok(()),
-    }
-}
-
-/// A splitmix64 sequence, so that every run uses the same random order.
-pub struct Shuffle(pub u64);
-
-impl Shuffle {
-    /// Returns a number less than `bound`.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
     }
 }

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use argon2::{Argon2, Block, Params};
+use rand::prelude::{RngExt, SeedableRng, StdRng};
 
 use super::{rate_ratio, rates};
 use crate::http::Client;
 use crate::plan::{Group, Span};
 use crate::process::forget_peak;
 use crate::report::{ReportLine, Unit, megabytes, middle, millis};
-use crate::site::{CONNECTIONS, Shuffle, Site};
+use crate::site::{CONNECTIONS, Site};
 use crate::{Context, Result, Settings, fail, progress};
 
 /// The time limit for the responses of a herd.
@@ -163,8 +164,8 @@ fn flood(settings: &Settings, site: &Site, verify: f64) -> Result<[ReportLine; 2
 fn wrong_keys(site: &Site) -> Vec<Vec<u8>> {
     const LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     const START: usize = "phx_".len();
-    let mut shuffle = Shuffle(11);
-    let mut letter = || char::from(LETTERS[shuffle.below(LETTERS.len() as u64) as usize]);
+    let mut dice = StdRng::seed_from_u64(11);
+    let mut letter = || char::from(LETTERS[dice.random_range(0..LETTERS.len())]);
     let mut wrong = |number: usize| {
         let mut key: Vec<char> = site.key.chars().collect();
         if number.is_multiple_of(2) {
