@@ -14,8 +14,7 @@ async fn serve_page(policy: Option<&'static str>, html: String) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let answer = (policy.map(|policy| [(CONTENT_SECURITY_POLICY, policy)]), Html(html));
-    let router = Router::new().fallback(move || std::future::ready(answer.clone()));
-    tokio::spawn(async move { axum::serve(listener, router).await });
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
     port
 }
 
