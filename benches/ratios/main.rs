@@ -26,7 +26,7 @@ mod ceiling;
 mod chromedriver;
 mod database;
 mod http;
-#[expect(clippy::expect_used, reason = "a helper of the tests")]
+#[expect(clippy::expect_used, dead_code, reason = "a helper of the tests")]
 #[path = "../../tests/support/line.rs"]
 mod line;
 mod load;

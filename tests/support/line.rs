@@ -1,12 +1,13 @@
-//! A line between nodes and PostgreSQL that a test can hold, cut and slow down.
+//! A line to a server, such as PostgreSQL, that a test can hold, cut and slow down.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use socket2::{SockAddr, Socket, Type};
 
 /// What happens to bytes on their way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,14 +20,14 @@ pub enum Flow {
     Ends,
 }
 
-/// Forwards connections to the socket of a server. They end when it is dropped.
+/// Forwards connections to a server. They end when it is dropped.
 pub struct Line {
     address: SocketAddr,
     state: Arc<State>,
 }
 
 struct State {
-    socket: PathBuf,
+    server: SockAddr,
     /// Changes the bytes of requests.
     alter: fn(&mut [u8]),
     conditions: Mutex<Conditions>,
@@ -37,7 +38,7 @@ struct Conditions {
     requests: Flow,
     answers: Flow,
     delay: Duration,
-    open: Vec<(TcpStream, UnixStream)>,
+    open: Vec<(TcpStream, Socket)>,
 }
 
 #[derive(Clone, Copy)]
@@ -54,12 +55,21 @@ impl Line {
 
     /// Does what [`to`](Self::to) does, and changes the bytes of requests in place.
     pub fn altered(folder: &Path, alter: fn(&mut [u8])) -> Self {
+        Self::with(SockAddr::unix(folder.join(".s.PGSQL.5432")).expect("a short path"), alter)
+    }
+
+    /// Listens for connections to the server with this address.
+    pub fn before(address: SocketAddr) -> Self {
+        Self::with(address.into(), |_| ())
+    }
+
+    fn with(server: SockAddr, alter: fn(&mut [u8])) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let (requests, answers) = (Flow::Passes, Flow::Passes);
         let conditions = Conditions { requests, answers, delay: Duration::ZERO, open: Vec::new() };
         let state = Arc::new(State {
-            socket: folder.join(".s.PGSQL.5432"),
+            server,
             alter,
             conditions: Mutex::new(conditions),
             changed: Condvar::new(),
@@ -71,6 +81,10 @@ impl Line {
             }
         });
         Self { address, state }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
     }
 
     /// Returns the URL of the server's first database through this line.
@@ -109,7 +123,8 @@ impl Drop for Line {
 
 impl State {
     fn connect(self: &Arc<Self>, client: TcpStream) -> std::io::Result<()> {
-        let server = UnixStream::connect(&self.socket)?;
+        let server = Socket::new(self.server.domain(), Type::STREAM, None)?;
+        server.connect(&self.server)?;
         client.set_nodelay(true)?;
         let pair = (client.try_clone()?, server.try_clone()?);
         self.conditions().open.push(pair);

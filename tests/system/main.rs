@@ -32,6 +32,7 @@ mod support {
     pub mod dns;
     pub mod every_text;
     pub mod exports;
+    pub mod line;
     pub mod metrics;
     pub mod objects;
     pub mod postgres;

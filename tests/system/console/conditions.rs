@@ -2,81 +2,11 @@
 //! Nothing that was typed is lost.
 
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 
 use super::{Site, assert_sound, assert_sound_in_every_look, browser, go_to, shown};
 use crate::support::OWNER;
 use crate::support::browser::Browser;
-
-/// What the gate does with connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Open,
-    /// Keeps what clients send until the gate opens: a server that is slow.
-    Slow,
-    /// Closes all connections, also new ones: a server that is stopped.
-    Shut,
-}
-
-/// A gate between a browser and the server: it holds back what passes, or lets nothing through.
-struct Gate {
-    port: u16,
-    state: watch::Sender<State>,
-}
-
-impl Gate {
-    /// Opens a gate in front of a port of this machine.
-    async fn before(port: u16) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let own = listener.local_addr().expect("an address").port();
-        let (state, seen) = watch::channel(State::Open);
-        tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(pass(client, port, seen.clone()));
-            }
-        });
-        Self { port: own, state }
-    }
-
-    fn set(&self, state: State) {
-        self.state.send_replace(state);
-    }
-}
-
-/// Passes bytes between a client and the server until one of them closes the connection, or the gate is shut.
-async fn pass(mut client: TcpStream, port: u16, mut state: watch::Receiver<State>) {
-    if *state.borrow() == State::Shut {
-        return;
-    }
-    let Ok(mut server) = TcpStream::connect(("127.0.0.1", port)).await else { return };
-    let (mut sent, mut answered) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
-    let mut shut = state.clone();
-    let is_shut = shut.wait_for(|state| *state == State::Shut);
-    let passing = async {
-        loop {
-            let done = tokio::select! {
-                read = client.read(&mut sent) => {
-                    let length = read.unwrap_or(0);
-                    let is_open = state.wait_for(|state| *state != State::Slow).await.is_ok();
-                    length == 0 || !is_open || server.write_all(&sent[..length]).await.is_err()
-                }
-                read = server.read(&mut answered) => {
-                    let length = read.unwrap_or(0);
-                    length == 0 || client.write_all(&answered[..length]).await.is_err()
-                }
-            };
-            if done {
-                return;
-            }
-        }
-    };
-    tokio::select! {
-        _ = is_shut => {}
-        () = passing => {}
-    }
-}
+use crate::support::line::{Flow, Line};
 
 const SAVE: &str = "#form button.go";
 
@@ -166,8 +96,14 @@ async fn assert_told(browser: &Browser, text: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn page_says_that_the_server_is_gone_and_recovers() {
     let mut site = Site::new().await;
-    let gate = Gate::before(site.port).await;
-    (site.port, site.base) = (gate.port, format!("http://steward.localhost:{}", gate.port));
+    let line = Line::before(([127, 0, 0, 1], site.port).into());
+    (site.port, site.base) = (line.port(), format!("http://steward.localhost:{}", line.port()));
+    let open = || line.set(Flow::Passes, Flow::Passes);
+    let slow = || line.set(Flow::Waits, Flow::Passes);
+    let shut = || {
+        line.set(Flow::Ends, Flow::Ends);
+        line.reset();
+    };
     site.board("Growth").await;
     let browser = site.browser().await;
     let project = site.workspace.made.project_id;
@@ -175,31 +111,31 @@ async fn page_says_that_the_server_is_gone_and_recovers() {
     // A slow server: the page waits, and its buttons send nothing twice.
     site.visit(&browser, &format!("projects/{project}/dashboards/new/")).await;
     browser.fill("#form-name", "Slow").await;
-    gate.set(State::Slow);
+    slow();
     browser.run("const button = document.querySelector('#form button.go'); button.click(); button.click()").await;
-    gate.set(State::Open);
+    open();
     shown(&browser, "Slow").await;
     let list = format!("projects/{project}/dashboards/");
     site.visit(&browser, &list).await;
-    gate.set(State::Slow);
+    slow();
     browser.fill("main input[type=search]", "growth").await;
     browser.run("document.querySelector('main form[role=search]').requestSubmit()").await;
     let busy = "document.querySelector('main form[role=search]').matches('[aria-busy]')";
     browser.wait_until("the list is busy", busy).await;
-    gate.set(State::Open);
+    open();
     let one = "document.querySelectorAll('main tbody tr').length === 1";
     browser.wait_until("the list is filtered", one).await;
 
     // A server that is gone: the page stays as it is, with what was typed.
-    gate.set(State::Shut);
+    shut();
     browser.fill("main input[type=search]", "slow").await;
     browser.run("document.querySelector('main form[role=search] button').click()").await;
     assert_told(&browser, "The service cannot be reached. Try again.").await;
     assert_sound(&browser, "no server").await;
-    gate.set(State::Open);
+    open();
     site.visit(&browser, "profile/").await;
     browser.fill("#form-first_name", "Ada").await;
-    gate.set(State::Shut);
+    shut();
     browser.click(SAVE).await;
     assert_told(
         &browser,
@@ -207,17 +143,17 @@ async fn page_says_that_the_server_is_gone_and_recovers() {
     )
     .await;
     assert_typed(&browser, "form-first_name", "Ada").await;
-    gate.set(State::Open);
+    open();
     save_profile(&site, &browser, "Ada").await;
 
     // The log misses what happens meanwhile, and asks again.
     site.visit(&browser, &format!("projects/{project}/activity/")).await;
     shown(&browser, "Activity").await;
-    gate.set(State::Shut);
+    shut();
     site.board("Meanwhile").await;
     let ask = "document.dispatchEvent(new Event('visibilitychange'))";
     browser.run(ask).await;
-    gate.set(State::Open);
+    open();
     let news = format!(
         "(() => {{ const form = document.querySelector('form[data-news]'); if (form.hidden) {ask}; return !form.hidden }})()"
     );
