@@ -14,7 +14,7 @@ use super::Acknowledged;
 use crate::support::process::{CommandOutput, DataFolder, STEWARD, Server, tool, until};
 
 /// Runs a script in a shell in its own mount namespace. `$0` is the binary, `$1` the mount point.
-pub fn in_namespace(site: &DataFolder, script: &str) -> Command {
+fn in_namespace(site: &DataFolder, script: &str) -> Command {
     let mut command = tool("unshare", "util-linux");
     if !geteuid().is_root() {
         command.args(["--user", "--map-root-user"]);
@@ -24,7 +24,7 @@ pub fn in_namespace(site: &DataFolder, script: &str) -> Command {
 }
 
 /// Whether such namespaces are available. As root they must be.
-pub fn possible(site: &DataFolder) -> bool {
+fn possible(site: &DataFolder) -> bool {
     fs::create_dir(site.path("disk")).expect("a folder");
     let tried =
         CommandOutput::new(&mut in_namespace(site, "mount -t tmpfs -o size=1m none \"$1\""));
@@ -36,13 +36,6 @@ pub fn possible(site: &DataFolder) -> bool {
     false
 }
 
-/// Returns the path, outside the namespace of this server, of a file on its file system.
-pub fn path_on_disk(site: &DataFolder, server: &Server, name: &str) -> PathBuf {
-    let disk = site.path("disk");
-    let root = format!("/proc/{}/root", server.pid().as_raw_nonzero());
-    PathBuf::from(root).join(disk.strip_prefix("/").expect("an absolute path")).join(name)
-}
-
 /// Uses all remaining space of a file system for a file on it, as another program may.
 pub fn fill_disk(filler: &Path) {
     let filled = fs::write(filler, vec![1; 8 << 20]);
@@ -50,34 +43,37 @@ pub fn fill_disk(filler: &Path) {
 }
 
 /// A server on a small file system.
-struct Small {
-    server: Server,
+pub struct Small {
+    pub server: Server,
     site: DataFolder,
 }
 
 impl Small {
-    /// Starts the server with this disk reserve.
-    fn keeping(reserve: &str) -> Option<Self> {
+    /// Starts the server on these data with this disk reserve, if a file system can be mounted.
+    pub fn serving(data: &str, reserve: &str) -> Option<Self> {
         let site = DataFolder::empty();
         if !possible(&site) {
             return None;
         }
         let script = format!(
             "mount -t tmpfs -o size=6m none \"$1\" && cd \"$1\" && exec \"$0\" serve \
-             --listen 127.0.0.1:0 --json --data \"$1/steward.redb\" --disk-reserve {reserve}"
+             --listen 127.0.0.1:0 --json --data '{data}' --disk-reserve {reserve}"
         );
         let server = Server::start(&mut in_namespace(&site, &script)).expect("a server");
         Some(Self { server, site })
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        path_on_disk(&self.site, &self.server, name)
+    /// Returns the path, outside the namespace of the server, of a file on its file system.
+    pub fn path(&self, name: &str) -> PathBuf {
+        let disk = self.site.path("disk");
+        let root = format!("/proc/{}/root", self.server.pid().as_raw_nonzero());
+        PathBuf::from(root).join(disk.strip_prefix("/").expect("an absolute path")).join(name)
     }
 }
 
 #[test]
 fn full_file_system_rejects_writes_while_full_and_loses_nothing() {
-    let Some(small) = Small::keeping("0") else { return };
+    let Some(small) = Small::serving("steward.redb", "0") else { return };
     let server = &small.server;
     let key = fs::read_to_string(small.path("steward.redb.first-key")).expect("a key");
     let (key, project) = (key.trim_end(), &server.startup_message()["project_id"]);
@@ -109,7 +105,7 @@ fn full_file_system_rejects_writes_while_full_and_loses_nothing() {
 
 #[test]
 fn nearly_full_file_system_rejects_additions_and_allows_deletions() {
-    let Some(small) = Small::keeping("1MiB") else { return };
+    let Some(small) = Small::serving("steward.redb", "1MiB") else { return };
     let server = &small.server;
     let key = fs::read_to_string(small.path("steward.redb.first-key")).expect("a key");
     let (key, project) = (key.trim_end(), &server.startup_message()["project_id"]);

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::{Answer, Cluster, database};
 use crate::disks::Acknowledged;
-use crate::disks::full_disk::{fill_disk, in_namespace, path_on_disk, possible};
-use crate::support::process::{DataFolder, Server, until};
+use crate::disks::full_disk::{Small, fill_disk};
+use crate::support::process::until;
 
 /// Lets every commit fail as it does when the disk of the database is full.
 const FILL: &str = "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -45,21 +45,11 @@ fn database_with_a_full_disk_refuses_writes_and_serves_reads() {
 fn node_with_a_full_disk_loses_nothing_and_catches_up_with_another() {
     let (schema, _postgres) = database();
     let cluster = Cluster::start([schema.url()]);
-    let site = DataFolder::empty();
-    if !possible(&site) {
-        return;
-    }
-    // No request runs into its time limit, which is an hour.
-    let script = format!(
-        "mount -t tmpfs -o size=6m none \"$1\" && cd \"$1\" && exec \"$0\" serve --listen 127.0.0.1:0 --json \
-         --data '{}' --disk-reserve 0",
-        schema.url()
-    );
-    let small = Server::start(&mut in_namespace(&site, &script)).expect("a server");
-    let filler = path_on_disk(&site, &small, "filler");
+    let Some(small) = Small::serving(&schema.url(), "0") else { return };
+    let filler = small.path("filler");
     let (path, key) = (&cluster.dashboards, &cluster.key);
     let mut acknowledged = Acknowledged::default();
-    let mut create = |name: &str| acknowledged.create(&small, (path, key), name);
+    let mut create = |name: &str| acknowledged.create(&small.server, (path, key), name);
     until("the node writes", || (create("first") == 201).then_some(()));
     fill_disk(&filler);
     let refused = (0..300).find(|number| create(&format!("full {number}")) == 503);
@@ -76,10 +66,10 @@ fn node_with_a_full_disk_loses_nothing_and_catches_up_with_another() {
     let (shown, count) = cluster.list(0);
     acknowledged.assert_shown(&shown);
     let of_small = until("the node reads", || {
-        let reply = small.get(&format!("{path}?limit=1"), key);
+        let reply = small.server.get(&format!("{path}?limit=1"), key);
         (reply.status != 503).then_some(reply)
     });
     assert_eq!(of_small.ok()["count"], count);
     cluster.check();
-    small.stop();
+    small.server.stop();
 }
