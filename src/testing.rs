@@ -108,7 +108,7 @@ pub mod resources {
         pub use crate::resources::collaborators::{BY_USER, Collaborator};
     }
     pub mod dashboards {
-        pub use crate::resources::dashboards::{BY_NAME, Dashboard, Details, Fields, Meta};
+        pub use crate::resources::dashboards::{BY_NAME, Dashboard, Details};
         pub mod deletions {
             pub use crate::resources::dashboards::deletions::{BY_TIME, Deletion};
         }

@@ -12,8 +12,8 @@ use futures_util::poll;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::json;
 use steward::testing::fair_queue::Consumer;
-use steward::testing::ids::{DashboardId, OrganizationId, ProjectId};
-use steward::testing::resources::dashboards::{Dashboard, Fields, Meta};
+use steward::testing::ids::{DashboardId, ProjectId};
+use steward::testing::resources::dashboards::Dashboard;
 use steward::testing::store::{BoundedRead, Order, Table, Tx, Window};
 
 use super::metered;
@@ -21,42 +21,26 @@ use crate::support::metrics::Numbers;
 use crate::support::sharing::{Board, add_text};
 use crate::support::{TestClient, Workspace, eventually, eventually_async};
 
-/// Adds this many dashboards to a project, each with a description of 2 KB.
-async fn fill(workspace: &Workspace, of: (OrganizationId, ProjectId), count: usize) {
-    let filled = workspace.app.operate(move |tx, now| {
-        let (organization, project) = of;
-        for _ in 0..count {
+/// Creates a dashboard with a description of 2 KB as this caller, and copies until there are this many.
+async fn fill(workspace: &Workspace, caller: &TestClient, project: ProjectId, count: usize) {
+    let sent = json!({ "name": "Board", "description": "word ".repeat(400) });
+    let made = caller.post(&format!("/api/projects/{project}/dashboards/"), sent).await.ok();
+    let first = (project, DashboardId(made["id"].as_u64().expect("an id")));
+    let filled = workspace.app.operate(move |tx, _| {
+        let mut dashboard = tx.get::<Dashboard>(&first)?;
+        for _ in 1..count {
             let id = DashboardId(tx.next_number(Table::Dashboards)?);
-            let meta = Meta {
-                organization,
-                project,
-                id,
-                created_by: None,
-                restriction_level: 21,
-                deleted: false,
-                detailed: false,
-            };
-            let fields = Fields {
-                id,
-                name: Some(format!("Board {id}")),
-                description: "word ".repeat(400),
-                pinned: false,
-                created_at: now,
-                is_shared: false,
-                deleted: false,
-                creation_mode: "default".to_owned(),
-                tags: Vec::new(),
-                restriction_level: 21,
-            };
-            tx.put(&Dashboard { meta, fields })?;
+            (dashboard.meta.id, dashboard.fields.id) = (id, id);
+            tx.put(&dashboard)?;
         }
         Ok(())
     });
     filled.await.expect("dashboards");
 }
 
-fn own(workspace: &Workspace) -> (OrganizationId, ProjectId) {
-    (workspace.made.organization_id, workspace.made.project_id)
+/// Does what [`fill`] does, in the first project.
+async fn fill_own(workspace: &Workspace, count: usize) {
+    fill(workspace, &workspace.owner, workspace.made.project_id, count).await;
 }
 
 /// Returns the number of long reads.
@@ -104,7 +88,7 @@ async fn distinct_values_per_query_parameter_are_limited() {
 #[tokio::test]
 async fn last_query_value_is_used_and_page_links_contain_each_value_once() {
     let workspace = Workspace::new().await;
-    fill(&workspace, own(&workspace), 3).await;
+    fill_own(&workspace, 3).await;
     let path = workspace.dashboards("?limit=2&limit=1&limit=2&pinned=false&pinned=false&limit=1");
     let listed = workspace.owner.get(&path).await.ok();
     assert_eq!(listed["results"].as_array().map(Vec::len), Some(1));
@@ -116,7 +100,7 @@ async fn last_query_value_is_used_and_page_links_contain_each_value_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cancelled_read_stops() {
     let workspace = Workspace::new().await;
-    fill(&workspace, own(&workspace), 4_000).await;
+    fill_own(&workspace, 4_000).await;
     let project = workspace.made.project_id;
     let pool = workspace.app.long_reads();
     let (seen, go_on) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
@@ -164,7 +148,7 @@ async fn read_stops_at_the_request_timeout() {
 #[tokio::test]
 async fn skipped_rows_count_against_the_read_limit() {
     let workspace = Workspace::new().await;
-    fill(&workspace, own(&workspace), 3_000).await;
+    fill_own(&workspace, 3_000).await;
     let tx = workspace.app.store().snapshot().expect("a snapshot");
     let project = workspace.made.project_id;
     for (offset, order, is_exceeded) in [
@@ -227,10 +211,9 @@ fn occupy(
 async fn search_does_not_wait_for_searches_of_another_organization() {
     let workspace = Workspace::new().await;
     let (victim, made) = workspace.outsider("victim").await;
-    let organization = serde_json::from_value(made["id"].clone()).expect("an id");
     let project = serde_json::from_value(made["project_id"].clone()).expect("an id");
-    fill(&workspace, own(&workspace), 500).await;
-    fill(&workspace, (organization, project), 500).await;
+    fill_own(&workspace, 500).await;
+    fill(&workspace, &victim, project, 500).await;
     let search = |caller: TestClient, project: ProjectId| async move {
         let path = format!("/api/projects/{project}/dashboards/?search=nowhere");
         caller.get(&path).await.ok()
