@@ -1,16 +1,14 @@
 //! Tests that a removed member's permissions are deleted, a limited number of them in one transaction.
 
+use futures_util::future::join_all;
 use serde_json::json;
 use steward::testing::error::Result;
 use steward::testing::operator::{Operation, UserOptions, perform};
-use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::members::{self, Level, Membership};
-use steward::testing::resources::shared::access_objects::Kind;
-use steward::testing::resources::shared::access_subject::Subject;
 use steward::testing::resources::users;
-use steward::testing::store::{Progress, Tx, WriteTx};
+use steward::testing::store::{Progress, Tx};
 
 use crate::support::dashboards::make;
 use crate::support::idempotency::stored;
@@ -28,23 +26,14 @@ fn membership(workspace: &Workspace, tx: &impl Tx, email: &str) -> Result<Member
 
 /// Hides each of these dashboards from Ben with an access rule.
 async fn hide_from_ben(workspace: &Workspace, dashboards: &[u64]) {
-    let snapshot = workspace.app.store().snapshot().expect("a snapshot");
-    let Membership { organization, user, .. } =
-        membership(workspace, &*snapshot, BEN).expect("a member");
-    let (project, dashboards) = (workspace.made.project_id, dashboards.to_vec());
-    let (level, now) = (AccessLevel::None, workspace.app.now());
-    let rule = move |id: &u64| AccessRule {
-        organization,
-        project,
-        kind: Kind::Dashboard,
-        object: Some(*id),
-        subject: Subject::User(user),
-        level,
-        created_at: now,
-        updated_at: now,
-    };
-    let hide = move |tx: &mut WriteTx<'_>| dashboards.iter().try_for_each(|id| tx.put(&rule(id)));
-    workspace.write(hide).await;
+    let none = workspace.rule_for(Some(BEN), "none").await;
+    for some in dashboards.chunks(20) {
+        let set = some.iter().map(async |id| {
+            let path = workspace.dashboards(&format!("{id}/access_controls/"));
+            workspace.owner.put(&path, none.clone()).await.ok()
+        });
+        join_all(set).await;
+    }
 }
 
 #[tokio::test]
