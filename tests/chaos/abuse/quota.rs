@@ -9,13 +9,13 @@ use steward::testing::config::{Caps, Config};
 use steward::testing::ids::ActivityId;
 use steward::testing::metrics::Metrics;
 use steward::testing::operator::{Operation, perform};
-use steward::testing::resources::activity::{self, Entry};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::users;
 use steward::testing::store::{FreeSpace, Progress, Store};
 use steward::testing::time::Timestamp;
 use uuid::Uuid;
 
+use crate::support::activity::entries;
 use crate::support::dashboards::from_tiles;
 use crate::support::idempotency::post_once;
 use crate::support::metrics::{Numbers, is};
@@ -206,29 +206,6 @@ fn stored_by_owner(workspace: &Workspace) -> u64 {
     owner.stored_bytes(&*tx).expect("a sum")
 }
 
-/// Returns an entry of 1 MiB about the owner's account.
-fn large_entry(workspace: &Workspace, number: u8) -> Entry {
-    Entry {
-        meta: activity::Meta {
-            organization: activity::NO_ORGANIZATION,
-            created_at: Timestamp::from_micros(0),
-            id: ActivityId(Uuid::from_u128(number.into())),
-            project: None,
-            user: Some(workspace.made.user_id),
-        },
-        fields: activity::Fields {
-            scope: "User".to_owned(),
-            item_id: workspace.made.user_id.to_string(),
-            activity: "updated".to_owned(),
-            detail: activity::Detail {
-                name: Some("x".repeat(1 << 20)),
-                changes: Vec::new(),
-                short_id: None,
-            },
-        },
-    }
-}
-
 #[tokio::test]
 async fn changes_of_a_users_own_profile_count_against_the_users_limit() {
     const MOST: u64 = 64 << 20;
@@ -251,9 +228,18 @@ async fn changes_of_a_users_own_profile_count_against_the_users_limit() {
     assert!((16_000..20_000).contains(&each), "an entry has the old and the new values: {each}");
 
     workspace.assert_file_valid().await;
-    let many: Vec<_> = (0..67).map(|number| large_entry(&workspace, number)).collect();
-    let filled =
-        workspace.app.operate(move |tx, _| many.iter().try_for_each(|entry| tx.put(entry)));
+    // The same entry many times, with a name of 1 MiB.
+    let last = entries(&workspace).pop().expect("an entry");
+    let filled = workspace.app.operate(move |tx, _| {
+        let mut entry = last.clone();
+        entry.meta.created_at = Timestamp::from_micros(0);
+        entry.fields.detail.name = Some("x".repeat(1 << 20));
+        entry.fields.detail.changes.clear();
+        (0..67).try_for_each(|number| {
+            entry.meta.id = ActivityId(Uuid::from_u128(number));
+            tx.put(&entry)
+        })
+    });
     filled.await.expect("written");
     let edit = |number: u64| profile(&(number % 10).to_string());
     let refused = patch_until_refused(owner, me, (1 << 20) / each, edit).await;
