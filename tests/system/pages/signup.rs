@@ -3,38 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::browser::Browser;
-use crate::support::process::{DataFolder, OWNER, Server};
-
-/// A server, its owner's key and the path of its invites.
-struct Served {
-    server: Server,
-    key: String,
-    organization: String,
-    site: DataFolder,
-}
-
-impl Served {
-    fn new() -> Self {
-        let (site, made) = DataFolder::with_workspace();
-        let server = site.serve(&[]);
-        let key = made["api_key"].as_str().expect("a key").to_owned();
-        let organization =
-            format!("/api/organizations/{}/", made["organization_id"].as_str().expect("an id"));
-        Self { server, key, organization, site }
-    }
-
-    /// Returns the link to a new invite for this address.
-    fn link(&self, email: &str) -> String {
-        let sent = json!({ "target_email": email, "first_name": "Ann" });
-        let path = format!("{}invites/", self.organization);
-        let made = self.server.post(&path, &self.key, &sent).ok();
-        made["accept_url"].as_str().expect("a link").to_owned()
-    }
-
-    fn me(&self, key: &str) -> Value {
-        self.server.get("/api/users/@me/", key).ok()
-    }
-}
+use crate::support::process::{DataFolder, OWNER};
 
 /// Follows the link of the page, and asserts that it opens the console as this user.
 async fn assert_in_console(browser: &Browser, email: &str) {
@@ -47,12 +16,21 @@ async fn assert_in_console(browser: &Browser, email: &str) {
 
 #[tokio::test]
 async fn new_user_joins_in_the_browser() {
-    let served = Served::new();
+    let (site, made) = DataFolder::with_workspace();
+    let server = site.serve(&[]);
+    let owner = made["api_key"].as_str().expect("a key");
+    let organization = "/api/organizations/@current/";
+    let link = |email: &str| {
+        let sent = json!({ "target_email": email, "first_name": "Ann" });
+        let made = server.post(&format!("{organization}invites/"), owner, &sent).ok();
+        made["accept_url"].as_str().expect("a link").to_owned()
+    };
+    let me = |key: &str| server.get("/api/users/@me/", key).ok();
     let name = "<img src=x onerror=document.title='broken'> & Co";
     let sent = json!({ "name": name });
-    served.server.send("PATCH", &served.organization, &served.key, Some(&sent)).ok();
+    server.send("PATCH", organization, owner, Some(&sent)).ok();
     let browser = Browser::open().await;
-    browser.visit(&served.link("ann@x.example")).await;
+    browser.visit(&link("ann@x.example")).await;
     assert_eq!(browser.text("#form:not([hidden]) button").await, "Join");
     assert_eq!(browser.text("#title").await, format!("Join {name}"));
     assert_eq!(browser.text("#status").await, format!("ann@x.example is invited to {name}."));
@@ -61,26 +39,26 @@ async fn new_user_joins_in_the_browser() {
     browser.click("#form button").await;
     let key = browser.text("#made:not([hidden]) output").await;
     assert_eq!(browser.text("#title").await, format!("Welcome to {name}"));
-    let me = served.me(&key);
+    let joined = me(&key);
     let purpose = browser.text("#made p").await;
     assert!(purpose.contains("shown only once") && purpose.contains("Programs"), "{purpose}");
     browser.click("#copy").await;
     let copied = "['Copied', 'Copy'].includes(document.getElementById('copy').textContent) && \
                   (document.getElementById('copy').textContent === 'Copied' || String(getSelection()).startsWith('phx_'))";
     browser.wait_until("the key is copied or selected", copied).await;
-    let shown = json!([me["email"], me["first_name"], me["last_name"]]);
+    let shown = json!([joined["email"], joined["first_name"], joined["last_name"]]);
     assert_eq!(shown, json!(["ann@x.example", "Anna", "Lee"]));
     // Joining has signed in to the console.
     assert_in_console(&browser, "ann@x.example").await;
 
     // A user with an account must enter its API key. The key of another account fails.
-    let other = served.site.json(&["user", "create", "--email", "bob@x.example"]);
+    let other = site.json(&["user", "create", "--email", "bob@x.example"]);
     assert_eq!(other["membership_id"], Value::Null);
     let bob = ["key", "create", "--email", "bob@x.example", "--label", "x", "--scope", "*"];
-    let bob = served.site.json(&bob)["value"].as_str().expect("a key").to_owned();
-    browser.visit(&served.link("bob@x.example")).await;
+    let bob = site.json(&bob)["value"].as_str().expect("a key").to_owned();
+    browser.visit(&link("bob@x.example")).await;
     browser.text("#account:not([hidden]) label").await;
-    browser.fill("#key", &served.key).await;
+    browser.fill("#key", owner).await;
     browser.click("#form button").await;
     assert_eq!(
         browser.text("#status.bad").await,
@@ -90,18 +68,18 @@ async fn new_user_joins_in_the_browser() {
     browser.click("#form button").await;
     browser.text("#form[hidden]").await;
     assert_eq!(browser.text("#status").await, "You have joined as bob@x.example.");
-    assert_eq!(served.me(&bob)["organization"]["name"], name);
+    assert_eq!(me(&bob)["organization"]["name"], name);
     assert_in_console(&browser, "bob@x.example").await;
 
     // A link with a changed token.
-    browser.visit(&served.link("cat@x.example").replace("token=", "token=x")).await;
+    browser.visit(&link("cat@x.example").replace("token=", "token=x")).await;
     assert_eq!(browser.text("#status.bad").await, "The provided invite ID is not valid.");
 
     // Without scripts, the page does not seem to load for ever.
     browser.refuse_scripts().await;
-    browser.visit(&served.link("dan@x.example")).await;
+    browser.visit(&link("dan@x.example")).await;
     let seems_to_load = "return document.getElementById('status').checkVisibility()";
     assert_eq!(browser.run(seems_to_load).await, false);
     browser.close().await;
-    assert_eq!(served.me(&served.key)["email"], OWNER);
+    assert_eq!(me(owner)["email"], OWNER);
 }
