@@ -2,52 +2,35 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::process::DataFolder;
-
-/// A data file with dashboards, and an empty one of cell 1 that accepts its API keys.
-struct Cells {
-    old: DataFolder,
-    new: DataFolder,
-    key: String,
-    project: Value,
-    organization: String,
-}
-
-impl Cells {
-    fn new() -> Self {
-        let (old, made) = DataFolder::with_workspace();
-        let text = |name: &str| made[name].as_str().expect("a text").to_owned();
-        let (key, organization) = (text("api_key"), text("organization_id"));
-        let project = made["project_id"].clone();
-        let server = old.serve(&[]);
-        let dashboards = format!("/api/projects/{project}/dashboards/");
-        // More than one transaction takes.
-        for number in 0..600 {
-            let sent = json!({ "name": format!("D{number:03}") });
-            server.post(&dashboards, &key, &sent).ok();
-        }
-        server.stop();
-        old.json(&["backup", "backup.redb"]);
-        let new = DataFolder::empty();
-        let backup = old.path("backup.redb");
-        let backup = backup.to_str().expect("a path");
-        let founded = ["init", "--email", "there@x.example", "--cell", "1", "--secrets-of", backup];
-        new.json(&founded);
-        Self { old, new, key, project, organization }
-    }
-}
 
 #[test]
 fn organization_moves_with_and_without_servers() {
     for serving in [false, true] {
-        let Cells { old, new, key, project, organization } = Cells::new();
+        let (old, made) = DataFolder::with_workspace();
+        let text = |name: &str| made[name].as_str().expect("a text");
+        let (key, organization) = (text("api_key"), text("organization_id"));
+        let project = &made["project_id"];
+        let server = old.serve(&[]);
+        // More than one transaction takes.
+        for number in 0..600 {
+            let sent = json!({ "name": format!("D{number:03}") });
+            server.post(&format!("/api/projects/{project}/dashboards/"), key, &sent).ok();
+        }
+        server.stop();
+        // An empty file of cell 1, which accepts the API keys.
+        old.json(&["backup", "backup.redb"]);
+        let (new, backup) = (DataFolder::empty(), old.path("backup.redb"));
+        let backup = backup.to_str().expect("a path");
+        let founded = ["init", "--email", "there@x.example", "--cell", "1", "--secrets-of", backup];
+        new.json(&founded);
         let servers = serving.then(|| (old.serve(&[]), new.serve(&["--cell", "1"])));
         let file = old.path("one.jsonl");
         let file = file.to_str().expect("a path");
         let exported =
-            old.json(&["export", "--organization", &organization, "--secrets", "one.jsonl"]);
+            old.json(&["export", "--organization", organization, "--secrets", "one.jsonl"]);
         let told = new.json(&["import", "--organization", file]);
         let expected = json!({
             "id": organization, "name": "Corp", "slug": "corp", "projects": [project], "lines": exported["lines"],
@@ -69,7 +52,7 @@ fn organization_moves_with_and_without_servers() {
         }
         let names = |folder: &DataFolder| {
             let server = folder.serve(&[]);
-            let names = server.dashboards(&project, &key);
+            let names = server.dashboards(project, key);
             server.stop();
             names
         };
