@@ -13,6 +13,7 @@ use steward::testing::resources::members::Level;
 use steward::testing::resources::{cascade_delete, domains};
 use steward::testing::store::{Progress, WriteTx};
 
+use super::mail::sending_to;
 use crate::support::activity::entries;
 use crate::support::dry_run::DryRunOutcome;
 use crate::support::invites::{invite, invites, with_mail};
@@ -28,7 +29,7 @@ const ME: &str = "/api/users/@me/";
 const CURRENT_INVITES: &str = "/api/organizations/@current/invites/";
 
 /// Returns the invite with the token of its mail.
-fn mailed(workspace: &Workspace, invite: &Value) -> Offer {
+pub fn mailed(workspace: &Workspace, invite: &Value) -> Offer {
     let id = invite["id"].as_str().expect("an id");
     let link = workspace.app.links().mail_link(id.parse().expect("an id"));
     Offer::of(&json!({ "id": id, "accept_url": link }))
@@ -206,10 +207,8 @@ async fn proving_an_address_takes_over_an_account_created_by_link() {
 #[tokio::test]
 async fn takeover_is_announced_by_mail_to_the_address_owner() {
     let mut server = MailServer::start();
-    let (mut config, clock) = with_clock();
-    config.mail.smtp_url = Some(server.url().parse().expect("a URL"));
-    config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
-    let squat = Squat::in_workspace(Workspace::with(config).await).await;
+    let (config, clock) = with_clock();
+    let squat = Squat::in_workspace(Workspace::with(sending_to(config, &server)).await).await;
     assert_eq!(server.mail().await.subject(), "M has joined mallory's");
     clock.advance(Duration::from_hours(1));
     let made = squat.invited().await;

@@ -14,6 +14,7 @@ use steward::testing::store::{Tx, WriteTx};
 use steward::testing::time::ManualClock;
 use uuid::Uuid;
 
+use super::addresses::mailed;
 use crate::support::dns::{Dns, Reply};
 use crate::support::domains::add;
 use crate::support::invites::{invite, invites, with_mail};
@@ -26,7 +27,8 @@ const VICTIM: &str = "victim@x.example";
 const NO_ADDRESS: &str = "Enter a valid email address.";
 const FULL: &str = "This organization has the maximum number of mails waiting to be sent (1000).";
 
-fn sending_to(mut config: Config, server: &MailServer) -> Config {
+/// Returns the configuration of a service that sends mail to this server.
+pub fn sending_to(mut config: Config, server: &MailServer) -> Config {
     config.mail.smtp_url = Some(server.url().parse().expect("a URL"));
     config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
     config
@@ -113,12 +115,10 @@ async fn takeover_mail_is_sent_even_if_the_outbox_is_full() {
     let link = eve.post(CURRENT_INVITES, sent.clone()).await.ok();
     Offer::of(&link).accept(&anonymous, json!({ "first_name": "E" })).await.ok();
     let made = invite(&workspace.owner, &workspace, sent).await;
-    let id = made["id"].as_str().expect("an id").parse().expect("an id");
-    let by_mail = json!({ "id": made["id"], "accept_url": workspace.app.links().mail_link(id) });
     fill_outbox(&workspace, 1_000).await;
     let before = waiting(&workspace);
     let fields = json!({ "first_name": "V", "take_over": true });
-    Offer::of(&by_mail).accept(&anonymous, fields).await.ok();
+    mailed(&workspace, &made).accept(&anonymous, fields).await.ok();
     assert_eq!(waiting(&workspace), before + 1);
     workspace.app.close().await;
 }

