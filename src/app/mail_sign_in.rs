@@ -13,16 +13,16 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::app::rate_limit::MailClass;
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
-use crate::base::time::{Clock, Timestamp};
+use crate::base::time::Clock;
 use crate::config::Config;
 use crate::fair::fair_queue::Consumer;
-use crate::ids::{OutboxMessageId, UserId};
+use crate::ids::OutboxMessageId;
 use crate::input::{Email, FieldType};
 use crate::mail::compose::MailContent;
 use crate::mail::smtp::Mailer;
 use crate::metrics::{Counter, Series};
 use crate::resources::sessions::{
-    self, BrowserNonce, KnownBrowser, MailCode, MailRecipient, NewSignInRequest, SignInLetter,
+    self, BrowserNonce, KnownBrowser, MailCode, MailRecipient, NewSignInRequest,
 };
 use crate::resources::users::User;
 use crate::store::Snapshot;
@@ -161,26 +161,17 @@ impl App {
 
     fn send_sign_in_mail(
         &self,
-        MailRecipient { user, email, expires_at }: MailRecipient,
+        recipient: MailRecipient,
         code: &MailCode,
         ip_address: IpAddr,
     ) -> Result<()> {
         let Some(service) = &self.0.mail_sign_in else { return Ok(()) };
         let base = self.config().link_base().trim_end_matches('/');
         let page = format!("{base}{CODE_PAGE}");
-        let letter = SignInLetter { service: base, page: &page, code, ip_address, expires_at };
-        let mail = SignInMail { user, to: email, content: letter.render()?, expires_at };
-        service.sender.spawn(mail);
+        let content = sessions::render_mail(base, &page, code, ip_address, recipient.expires_at)?;
+        service.sender.spawn(recipient, content);
         Ok(())
     }
-}
-
-/// A mail to send.
-struct SignInMail {
-    user: UserId,
-    to: String,
-    content: MailContent,
-    expires_at: Timestamp,
 }
 
 /// Sends sign-in mails in the background.
@@ -196,21 +187,21 @@ struct MailSender {
 
 impl MailSender {
     /// Sends a mail in the background, unless too many wait.
-    fn spawn(self: &Arc<Self>, mail: SignInMail) {
+    fn spawn(self: &Arc<Self>, recipient: MailRecipient, content: MailContent) {
         let Ok(unsent) = Arc::clone(&self.unsent).try_acquire_owned() else {
             self.abandoned.increment(1);
-            tracing::error!(user = %mail.user, "dropped a sign-in mail: too many wait");
+            tracing::error!(user = %recipient.user, "dropped a sign-in mail: too many wait");
             return;
         };
         let sender = Arc::clone(self);
         tokio::spawn(async move {
             let _unsent = unsent;
-            sender.send(mail).await;
+            sender.send(recipient, content).await;
         });
     }
 
-    async fn send(&self, mail: SignInMail) {
-        let SignInMail { user, to, content, expires_at } = mail;
+    async fn send(&self, recipient: MailRecipient, content: MailContent) {
+        let MailRecipient { user, email: to, expires_at } = recipient;
         let id = OutboxMessageId(Seed::generate().rng().uuid(self.clock.now()));
         for attempt in 1..=MAX_ATTEMPTS {
             let Ok(turn) = self.sending.acquire().await else { return };

@@ -262,11 +262,7 @@ fn find_responses(tx: &Snapshot, now: Timestamp) -> Result<Option<Deletion>> {
 
 /// Finds console sessions that ended, and sign-in links that expired.
 fn find_sessions(tx: &Snapshot, now: Timestamp) -> Result<Option<Deletion>> {
-    let ended = sessions::find_ended(tx, now)?;
-    if ended.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(Box::new(move |tx: &mut WriteTx<'_>| sessions::delete_ended(tx, &ended, now))))
+    Ok(sessions::find_ended(tx, now)?.map(|delete| Box::new(delete) as Deletion))
 }
 
 /// Logs the error of a task, which is tried again after the others.

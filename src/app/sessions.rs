@@ -6,7 +6,7 @@ use crate::base::time::Timestamp;
 use crate::fair::fair_queue::Consumer;
 use crate::ids::UserId;
 use crate::resources::sessions::{
-    self, BrowserNonce, CodeDigest, Fields, KnownBrowser, MailCode, NewSession, SessionText,
+    self, BrowserNonce, Fields, KnownBrowser, MailCode, NewSession, SecretDigest, SessionText,
     VerifiedSession,
 };
 use crate::resources::users;
@@ -170,7 +170,7 @@ impl App {
         sessions::find_link(&*self.store().snapshot()?, self.code_digest(code), self.now())
     }
 
-    fn code_digest(&self, code: &str) -> CodeDigest {
+    fn code_digest(&self, code: &str) -> SecretDigest {
         self.0.signing.sessions.code_digest(code)
     }
 }

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
+use askama::Template;
 use lettre::address::Address;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart, SinglePart};
 use url::Host;
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
 use crate::ids::OutboxMessageId;
 use crate::store::{Snapshot, WriteTx};
@@ -26,6 +27,18 @@ pub struct MailContent {
     pub text: String,
     /// The same body as HTML.
     pub html: String,
+}
+
+impl MailContent {
+    /// Renders the templates of a mail.
+    ///
+    /// # Errors
+    /// 500 if a template fails.
+    pub fn render(subject: String, text: &impl Template, html: &impl Template) -> Result<Self> {
+        let text = text.render().map_err(Error::internal)?;
+        let html = html.render().map_err(Error::internal)?;
+        Ok(Self { subject, text, html })
+    }
 }
 
 /// What became of a mail.

@@ -7,17 +7,15 @@ use std::net::IpAddr;
 use askama::Template;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::secret::SeededRng;
 use crate::base::time::Timestamp;
 use crate::ids::UserId;
 use crate::mail::compose::MailContent;
-use crate::store::{Key, key};
 
-use super::session_text::{SessionKeys, decode};
+use super::session_text::{SecretDigest, SessionKeys, decode};
 
 /// The number of characters of a code. Each has 5 random bits.
 const CODE_LENGTH: usize = 8;
@@ -110,56 +108,20 @@ impl SessionKeys {
     }
 
     /// Returns the digest by which the request of the browser with this nonce is found.
-    pub fn browser_digest(&self, nonce: &BrowserNonce) -> BrowserDigest {
-        BrowserDigest(self.hash(*b"browser", &[&nonce.0]))
+    pub fn browser_digest(&self, nonce: &BrowserNonce) -> SecretDigest {
+        SecretDigest(self.hash(*b"browser", &[&nonce.0]))
     }
 
     /// Returns the digest that verifies the code of a browser's request.
-    pub fn mail_code_digest(&self, browser: &BrowserDigest, code: &MailCode) -> MailCodeDigest {
-        MailCodeDigest(self.hash(*b"by mail", &[&browser.0, &code.0]))
+    pub fn mail_code_digest(&self, browser: &SecretDigest, code: &MailCode) -> SecretDigest {
+        SecretDigest(self.hash(*b"by mail", &[&browser.0, &code.0]))
     }
 }
 
-/// The keyed digest of a browser's nonce.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub struct BrowserDigest([u8; 32]);
-
-impl Key for BrowserDigest {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0);
-    }
-
-    fn read(input: &mut &[u8]) -> Option<Self> {
-        key::take_bytes(input).map(Self)
-    }
-}
-
-/// The keyed digest of the code of a mail, together with the browser that asked for it. Compared in constant time.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub struct MailCodeDigest([u8; 32]);
-
-impl MailCodeDigest {
-    pub(super) fn matches(&self, other: &Self) -> bool {
-        self.0.ct_eq(&other.0).into()
-    }
-}
-
-/// What the mail says.
-pub struct SignInLetter<'l> {
-    /// The scheme and host of the service.
-    pub service: &'l str,
-    /// The URL of the page that takes the code.
-    pub page: &'l str,
-    /// The code.
-    pub code: &'l MailCode,
-    /// The address of the browser that asked.
-    pub ip_address: IpAddr,
-    /// When the code expires.
-    pub expires_at: Timestamp,
-}
-
-/// The variables of the mail.
-struct Variables<'l> {
+/// The mail as plain text.
+#[derive(Template)]
+#[template(path = "sessions/letter/sign_in.txt")]
+struct SignInText<'l> {
     service: &'l str,
     url: String,
     code: String,
@@ -168,31 +130,27 @@ struct Variables<'l> {
 }
 
 #[derive(Template)]
-#[template(path = "sessions/letter/sign_in.txt")]
-struct SignInText<'l> {
-    it: &'l Variables<'l>,
-}
-
-#[derive(Template)]
 #[template(path = "sessions/letter/sign_in.html")]
 struct SignInHtml<'l> {
-    it: &'l Variables<'l>,
+    it: &'l SignInText<'l>,
 }
 
-impl SignInLetter<'_> {
-    /// Renders the mail. The code stands in the fragment of the link, which browsers do not send.
-    ///
-    /// # Errors
-    /// 500 if a template fails.
-    pub fn render(&self) -> Result<MailContent> {
-        let Self { service, page, code, ip_address, expires_at } = *self;
-        let code = code.grouped();
-        let url = format!("{page}#{code}");
-        let it = Variables { service, url, code, ip_address, expires_at: expires_at.minute() };
-        let text = SignInText { it: &it }.render().map_err(Error::internal)?;
-        let html = SignInHtml { it: &it }.render().map_err(Error::internal)?;
-        Ok(MailContent { subject: "Sign in to Steward".to_owned(), text, html })
-    }
+/// Renders the mail with a code for the browser at `ip_address`. `service` is the scheme and host of the service, and
+/// `page` the URL of the page that takes the code. The code stands in the fragment of the link, which browsers do not send.
+///
+/// # Errors
+/// 500 if a template fails.
+pub fn render_mail(
+    service: &str,
+    page: &str,
+    code: &MailCode,
+    ip_address: IpAddr,
+    expires_at: Timestamp,
+) -> Result<MailContent> {
+    let code = code.grouped();
+    let url = format!("{page}#{code}");
+    let it = SignInText { service, url, code, ip_address, expires_at: expires_at.minute() };
+    MailContent::render("Sign in to Steward".to_owned(), &it, &SignInHtml { it: &it })
 }
 
 #[cfg(test)]

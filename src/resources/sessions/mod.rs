@@ -22,11 +22,13 @@ use crate::ids::{ApiKeyId, SessionId, UserId};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::shared::reading::continue_if;
 use crate::resources::users::User;
-use crate::store::{Index, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::{
+    Index, Order, Record, Reference, Snapshot, Table, Tx, Window, WriteTx, impl_record,
+};
 
 pub use api::RECORDS;
-pub use mail_code::{BrowserDigest, BrowserNonce, KnownBrowser, MailCode, SignInLetter};
-pub use session_text::{CodeDigest, SessionDigest, SessionKeys, SessionText};
+pub use mail_code::{BrowserNonce, KnownBrowser, MailCode, render_mail};
+pub use session_text::{SecretDigest, SessionKeys, SessionText};
 use sign_in::{LINKS_BY_USER, REQUESTS_BY_USER};
 pub use sign_in::{
     MailRecipient, NewSignInRequest, SignInLink, SignInRequest, count_requests, create_from_link,
@@ -63,7 +65,7 @@ pub struct Meta {
     /// The user that signed in.
     pub user: UserId,
     /// The keyed digest of the session's secret.
-    pub digest: SessionDigest,
+    pub digest: SecretDigest,
     /// The key that signed in, unless a link or a mail did.
     pub bound_key: Option<BoundKey>,
     /// Whether the session may see the pages for the operator.
@@ -122,7 +124,7 @@ impl_record!(Session {
 #[derive(Clone)]
 pub struct NewSession {
     id: SessionId,
-    digest: SessionDigest,
+    digest: SecretDigest,
     client: Fields,
     /// The session that the browser has. The new one replaces it.
     replaced: Option<SessionId>,
@@ -195,7 +197,7 @@ fn create(
     let meta = Meta {
         id: new.id,
         user,
-        digest: new.digest.clone(),
+        digest: new.digest,
         bound_key,
         is_operator,
         created_at: now,
@@ -267,22 +269,12 @@ pub fn remove_everything(tx: &mut WriteTx<'_>) -> Result<()> {
     tx.remove_some::<SignInRequest>(&(), usize::MAX).map(drop)
 }
 
-/// Sessions that ended, and links and requests that expired.
-pub struct Ended {
-    sessions: Vec<SessionId>,
-    links: Vec<CodeDigest>,
-    requests: Vec<BrowserDigest>,
-}
-
-impl Ended {
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty() && self.links.is_empty() && self.requests.is_empty()
-    }
-}
-
-/// Finds as many sessions that ended, and links and requests that expired, as one transaction deletes.
-pub fn find_ended(tx: &impl Tx, now: Timestamp) -> Result<Ended> {
+/// Finds as many sessions that ended, and links and requests that expired, as one transaction deletes. Returns `None` if
+/// there are none, or else the deletion. It skips sessions that are live again, because their key was extended.
+pub fn find_ended(
+    tx: &Snapshot,
+    now: Timestamp,
+) -> Result<Option<impl Fn(&mut WriteTx<'_>) -> Result<()> + Send + use<>>> {
     let mut sessions = Vec::new();
     tx.walk_until(&BY_USER, &(), 0, Order::Ascending, |row| {
         let id = row.meta.id;
@@ -293,11 +285,27 @@ pub fn find_ended(tx: &impl Tx, now: Timestamp) -> Result<Ended> {
     })?;
     let links = find_where::<SignInLink>(tx, |link| link.expires_at <= now)?;
     let requests = find_where::<SignInRequest>(tx, |request| request.has_expired(now))?;
-    Ok(Ended { sessions, links, requests })
+    if sessions.is_empty() && links.is_empty() && requests.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(move |tx: &mut WriteTx<'_>| {
+        for id in &sessions {
+            if !is_live(tx, *id, now)? {
+                tx.remove::<Session>(id)?;
+            }
+        }
+        for code in &links {
+            tx.remove::<SignInLink>(code)?;
+        }
+        for browser in &requests {
+            tx.remove::<SignInRequest>(browser)?;
+        }
+        Ok(())
+    }))
 }
 
 /// Returns the keys of at most [`DELETE_BATCH`] records that `keep` keeps.
-fn find_where<R: Record>(tx: &impl Tx, keep: impl FnMut(&R::Meta) -> bool) -> Result<Vec<R::Key>> {
+fn find_where<R: Record>(tx: &Snapshot, keep: impl FnMut(&R::Meta) -> bool) -> Result<Vec<R::Key>> {
     let mut found = Vec::new();
     let window = Window { offset: 0, limit: DELETE_BATCH, order: Order::Ascending };
     tx.scan_where::<R, _>(&(), window, keep, |row| {
@@ -305,20 +313,4 @@ fn find_where<R: Record>(tx: &impl Tx, keep: impl FnMut(&R::Meta) -> bool) -> Re
         Ok(())
     })?;
     Ok(found)
-}
-
-/// Deletes these sessions, links and requests, except sessions that are live again, because their key was extended.
-pub fn delete_ended(tx: &mut WriteTx<'_>, ended: &Ended, now: Timestamp) -> Result<()> {
-    for id in &ended.sessions {
-        if !is_live(tx, *id, now)? {
-            tx.remove::<Session>(id)?;
-        }
-    }
-    for code in &ended.links {
-        tx.remove::<SignInLink>(code)?;
-    }
-    for browser in &ended.requests {
-        tx.remove::<SignInRequest>(browser)?;
-    }
-    Ok(())
 }

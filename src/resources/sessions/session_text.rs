@@ -74,13 +74,13 @@ impl SessionKeys {
     }
 
     /// Returns the digest that verifies the secret of a session.
-    pub fn digest(&self, text: &SessionText) -> SessionDigest {
-        SessionDigest(self.hash(*b"session", &[text.id.0.as_bytes(), &text.secret]))
+    pub fn digest(&self, text: &SessionText) -> SecretDigest {
+        SecretDigest(self.hash(*b"session", &[text.id.0.as_bytes(), &text.secret]))
     }
 
     /// Returns the digest by which the sign-in link with this code is found.
-    pub fn code_digest(&self, code: &str) -> CodeDigest {
-        CodeDigest(self.hash(*b"sign-in", &[code.as_bytes()]))
+    pub fn code_digest(&self, code: &str) -> SecretDigest {
+        SecretDigest(self.hash(*b"sign-in", &[code.as_bytes()]))
     }
 
     /// The purposes have the same length, so no text of one can equal a text of another.
@@ -94,22 +94,18 @@ impl SessionKeys {
     }
 }
 
-/// The keyed digest of a session's id and secret. Compared in constant time. Not `Debug`, so that logs cannot contain
-/// it.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct SessionDigest([u8; 32]);
+/// The keyed digest of a secret: of a session, a nonce or a code. Not `Debug`, so that logs cannot contain it.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub struct SecretDigest(pub(super) [u8; 32]);
 
-impl SessionDigest {
+impl SecretDigest {
+    /// Compares in constant time.
     pub(super) fn matches(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 }
 
-/// The keyed digest of the code of a sign-in link.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub struct CodeDigest([u8; 32]);
-
-impl Key for CodeDigest {
+impl Key for SecretDigest {
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.0);
     }

@@ -14,8 +14,7 @@ use crate::resources::domains;
 use crate::resources::users::{self, User};
 use crate::store::{Index, Reference, Snapshot, Table, Tx, WriteTx, impl_record};
 
-use super::mail_code::{BrowserDigest, MailCodeDigest};
-use super::session_text::CodeDigest;
+use super::session_text::SecretDigest;
 use super::{Basis, NewSession, VerifiedSession, create};
 
 /// The lifetime of a sign-in link.
@@ -28,7 +27,7 @@ const MAX_LINKS: usize = 5;
 #[derive(Clone, Serialize, Deserialize)]
 pub struct SignInLink {
     /// The keyed digest of the code.
-    pub code: CodeDigest,
+    pub code: SecretDigest,
     /// The user of the session.
     pub user: UserId,
     /// Whether the session may see the pages for the operator.
@@ -43,7 +42,7 @@ pub const LINKS_BY_USER: Index<SignInLink, (UserId, Timestamp)> =
 
 impl_record!(SignInLink {
     table: SignInLinks,
-    key: |link| -> CodeDigest { link.code },
+    key: |link| -> SecretDigest { link.code },
     indexes: [&LINKS_BY_USER],
     owner: |_, _| Ok(None),
     references: |link| [Reference::to::<User>(&link.user)],
@@ -55,7 +54,7 @@ impl_record!(SignInLink {
 /// 400 if the user is deactivated, 404 if it does not exist.
 pub fn create_link(
     tx: &mut WriteTx<'_>,
-    code: CodeDigest,
+    code: SecretDigest,
     user: UserId,
     is_operator: bool,
     now: Timestamp,
@@ -76,7 +75,7 @@ pub fn create_link(
 ///
 /// # Errors
 /// 401 with the same text for every reason if the link is not valid.
-pub fn find_link(tx: &impl Tx, code: CodeDigest, now: Timestamp) -> Result<users::Fields> {
+pub fn find_link(tx: &impl Tx, code: SecretDigest, now: Timestamp) -> Result<users::Fields> {
     let link = valid_link(tx, code, now)?;
     let user = tx.find::<User>(&link.user)?.filter(|user| user.meta.is_active);
     Ok(user.ok_or_else(invalid_link)?.fields)
@@ -88,7 +87,7 @@ pub fn find_link(tx: &impl Tx, code: CodeDigest, now: Timestamp) -> Result<users
 /// 401 with the same text for every reason if the link is not valid.
 pub fn create_from_link(
     tx: &mut WriteTx<'_>,
-    code: CodeDigest,
+    code: SecretDigest,
     new: &NewSession,
     now: Timestamp,
 ) -> Result<VerifiedSession> {
@@ -101,7 +100,7 @@ pub fn create_from_link(
     create(tx, new, Basis { user, bound_key: None, is_operator, is_by_mail: false }, now)
 }
 
-fn valid_link(tx: &impl Tx, code: CodeDigest, now: Timestamp) -> Result<SignInLink> {
+fn valid_link(tx: &impl Tx, code: SecretDigest, now: Timestamp) -> Result<SignInLink> {
     let link = tx
         .meta::<SignInLink>(&code)?
         .filter(|link| link.expires_at.is_end_of_current(LINK_LIFETIME, now));
@@ -121,9 +120,9 @@ const MAX_WRONG_CODES: u32 = 5;
 #[derive(Clone, Serialize, Deserialize)]
 pub struct SignInRequest {
     /// The keyed digest of the browser's nonce.
-    pub browser: BrowserDigest,
+    pub browser: SecretDigest,
     /// The keyed digest of the code.
-    pub code: MailCodeDigest,
+    pub code: SecretDigest,
     /// The user that gets the code. Nobody gets the code if there is none.
     pub user: Option<UserId>,
     /// When the browser asked.
@@ -149,7 +148,7 @@ pub(super) const REQUESTS_BY_USER: Index<SignInRequest, UserId> =
 
 impl_record!(SignInRequest {
     table: SignInRequests,
-    key: |request| -> BrowserDigest { request.browser },
+    key: |request| -> SecretDigest { request.browser },
     indexes: [&REQUESTS_BY_USER],
     owner: |_, _| Ok(None),
     references: |request| request.user.iter().map(Reference::to::<User>).collect::<Vec<_>>(),
@@ -159,9 +158,9 @@ impl_record!(SignInRequest {
 #[derive(Clone)]
 pub struct NewSignInRequest {
     /// The keyed digest of the browser's nonce.
-    pub browser: BrowserDigest,
+    pub browser: SecretDigest,
     /// The keyed digest of the code.
-    pub code: MailCodeDigest,
+    pub code: SecretDigest,
     /// The address that was entered.
     pub email: String,
     /// Whether the limits allow a mail.
@@ -218,7 +217,7 @@ fn may_sign_in(tx: &impl Tx, user: &User) -> Result<bool> {
 }
 
 /// Returns whether the browser has a request that accepts codes.
-pub fn find_open_request(tx: &impl Tx, browser: BrowserDigest, now: Timestamp) -> Result<bool> {
+pub fn find_open_request(tx: &impl Tx, browser: SecretDigest, now: Timestamp) -> Result<bool> {
     Ok(tx.meta::<SignInRequest>(&browser)?.is_some_and(|request| request.is_open(now)))
 }
 
@@ -226,8 +225,8 @@ pub fn find_open_request(tx: &impl Tx, browser: BrowserDigest, now: Timestamp) -
 /// in.
 pub fn create_from_mail(
     tx: &mut WriteTx<'_>,
-    browser: BrowserDigest,
-    code: MailCodeDigest,
+    browser: SecretDigest,
+    code: SecretDigest,
     new: &NewSession,
     now: Timestamp,
 ) -> Result<Option<VerifiedSession>> {

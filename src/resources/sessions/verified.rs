@@ -10,7 +10,7 @@ use crate::resources::api_keys::{self, ApiKey};
 use crate::resources::users::User;
 use crate::store::{Tx, WriteTx};
 
-use super::session_text::{SessionDigest, SessionKeys, SessionText};
+use super::session_text::{SecretDigest, SessionKeys, SessionText};
 use super::{IDLE_LIFETIME, MAX_LIFETIME, Meta, Session, USE_RECORD_INTERVAL};
 
 /// A verified session. As a request extension it authenticates a request of the console inside of the process; no header
@@ -26,7 +26,7 @@ struct Inner {
     user: UserId,
     key: Option<ApiKeyId>,
     is_operator: bool,
-    digest: SessionDigest,
+    digest: SecretDigest,
     /// When the session ends if it is not used again.
     ends_at: Timestamp,
     /// Whether the use by this request is still to be recorded.
@@ -41,7 +41,7 @@ impl VerifiedSession {
             user: session.user,
             key: session.bound_key.as_ref().map(|bound| bound.id),
             is_operator: session.is_operator,
-            digest: session.digest.clone(),
+            digest: session.digest,
             ends_at: session.expires_at.min(now.plus(IDLE_LIFETIME)),
             is_use_due: AtomicBool::new(is_use_due),
         }))
@@ -120,7 +120,7 @@ pub fn get_live(tx: &impl Tx, of: &VerifiedSession, now: Timestamp) -> Result<Li
 fn find_live(
     tx: &impl Tx,
     id: SessionId,
-    digest: &SessionDigest,
+    digest: &SecretDigest,
     now: Timestamp,
 ) -> Result<LiveSession> {
     // The clock may have been set back since the session began or was used: its end is then years away.

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::time::Timestamp;
 use crate::ids::{InviteId, OrganizationId, UserId};
 use crate::mail::compose::{ComposeMail, Composed, Delivery, MailContent, to_single_line};
@@ -50,7 +50,9 @@ impl ComposeMail for InviteMails {
     }
 }
 
-/// The variables of the mail to an invited address.
+/// The mail to an invited address, as plain text.
+#[derive(Template)]
+#[template(path = "signup/letters/invite.txt")]
 struct Invitation {
     first_name: String,
     inviter: String,
@@ -58,12 +60,6 @@ struct Invitation {
     message: Option<String>,
     expires_at: String,
     url: String,
-}
-
-#[derive(Template)]
-#[template(path = "signup/letters/invite.txt")]
-struct InvitationText<'i> {
-    it: &'i Invitation,
 }
 
 #[derive(Template)]
@@ -91,7 +87,7 @@ impl InviteMails {
             url: self.links.mail_link(id),
         };
         let subject = format!("{} invites you to {}", it.inviter, it.organization);
-        message(subject, &InvitationText { it: &it }, &InvitationHtml { it: &it })
+        message(subject, &it, &InvitationHtml { it: &it })
     }
 }
 
@@ -110,17 +106,13 @@ fn announcement(tx: &Snapshot, organization: OrganizationId, user: UserId) -> Re
     Ok(Composed::Replace(letters))
 }
 
-/// The variables of the mail to admins and owners about a new member.
+/// The mail to admins and owners about a new member, as plain text.
+#[derive(Template)]
+#[template(path = "signup/letters/joined.txt")]
 struct Joined {
     name: String,
     email: String,
     organization: String,
-}
-
-#[derive(Template)]
-#[template(path = "signup/letters/joined.txt")]
-struct JoinedText<'j> {
-    it: &'j Joined,
 }
 
 #[derive(Template)]
@@ -150,21 +142,17 @@ fn joined(tx: &Snapshot, id: OrganizationId, newcomer: UserId, to: &str) -> Resu
         organization: to_single_line(&organization.fields.name),
     };
     let subject = format!("{} has joined {}", it.name, it.organization);
-    message(subject, &JoinedText { it: &it }, &JoinedHtml { it: &it })
+    message(subject, &it, &JoinedHtml { it: &it })
 }
 
-/// The variables of the mail that confirms a takeover.
+/// The mail that confirms a takeover, as plain text.
+#[derive(Template)]
+#[template(path = "signup/letters/taken_over.txt")]
 struct TakenOver {
     email: String,
     organization: Option<String>,
     since: String,
     at: String,
-}
-
-#[derive(Template)]
-#[template(path = "signup/letters/taken_over.txt")]
-struct TakenOverText<'t> {
-    it: &'t TakenOver,
 }
 
 #[derive(Template)]
@@ -190,7 +178,7 @@ fn taken_over(
         at: at.minute(),
     };
     let subject = format!("You have taken over the account of {}", it.email);
-    message(subject, &TakenOverText { it: &it }, &TakenOverHtml { it: &it })
+    message(subject, &it, &TakenOverHtml { it: &it })
 }
 
 /// Returns the name of a user, or the address of a user without a name.
@@ -203,7 +191,5 @@ fn name(user: &User) -> String {
 }
 
 fn message(subject: String, text: &impl Template, html: &impl Template) -> Result<Composed> {
-    let text = text.render().map_err(Error::internal)?;
-    let html = html.render().map_err(Error::internal)?;
-    Ok(Composed::Content(MailContent { subject, text, html }))
+    MailContent::render(subject, text, html).map(Composed::Content)
 }
