@@ -11,7 +11,7 @@ use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::Parsed;
 use crate::resources::dashboards;
-use crate::resources::users::http::path::PathUser;
+use crate::resources::users::UserFilter;
 use crate::store::Tx;
 
 use super::{Collaborator, CollaboratorBody, NewCollaborator, RestrictedDashboard};
@@ -41,7 +41,7 @@ pub fn routes(routes: &mut Routes) {
         .delete(ONE, "dashboards_collaborators_destroy", write, destroy)
         .summary("Remove a collaborator.")
         .in_path::<DashboardId>()
-        .in_path::<PathUser>()
+        .in_path::<UserFilter>()
         .may_return(400);
 }
 
@@ -72,12 +72,12 @@ async fn create(
 async fn destroy(
     at: WriteAccess<InProject>,
     PathParam(id): PathParam<DashboardId>,
-    PathParam(named): PathParam<PathUser>,
+    PathParam(named): PathParam<UserFilter>,
 ) -> ApiResult {
     let id = id?;
     at.delete::<Collaborator>(move |tx, caller, tenant: &InProject, _| {
         let dashboard = get_editable(tx, tenant, id)?;
-        let user = named.clone()?.resolve(tx, caller.user.id)?;
+        let user = named.clone()?.get(tx, caller.user.id)?;
         super::delete(tx, tenant, dashboard, user)?;
         Ok((tenant.project.id, id, user))
     })

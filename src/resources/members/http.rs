@@ -10,7 +10,7 @@ use crate::http::path::PathParam;
 use crate::http::routes::Routes;
 use crate::input::{Choice, DateTime, Email, Parsed};
 use crate::resources::cascade_delete;
-use crate::resources::users::http::path::PathUser;
+use crate::resources::users::UserFilter;
 use crate::store::Order;
 
 use super::api::{MemberBody, MemberRightsBody};
@@ -45,24 +45,24 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(ONE, "members_retrieve", read, retrieve)
         .summary("Retrieve a member of an organization.")
-        .in_path::<PathUser>()
+        .in_path::<UserFilter>()
         .returns::<MemberBody>(200);
     routes
         .get(RIGHTS, "members_rights_retrieve", read, rights)
         .summary("Retrieve what you may change about a member of an organization.")
-        .in_path::<PathUser>()
+        .in_path::<UserFilter>()
         .returns_unversioned::<MemberRightsBody>();
     routes
         .patch(ONE, "members_partial_update", write, update)
         .summary("Update the level of a member.")
-        .in_path::<PathUser>()
+        .in_path::<UserFilter>()
         .body::<MemberPatch>()
         .example(r#"{"level": 8}"#)
         .returns::<MemberBody>(200);
     routes
         .delete(ONE, "members_destroy", write, destroy)
         .summary("Remove a member, or leave the organization.")
-        .in_path::<PathUser>()
+        .in_path::<UserFilter>()
         .may_return(400);
 }
 
@@ -86,33 +86,33 @@ async fn list(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
 
 async fn retrieve(
     at: ReadAccess<InOrganization>,
-    PathParam(named): PathParam<PathUser>,
+    PathParam(named): PathParam<UserFilter>,
 ) -> ApiResult {
     let named = named?;
     let read = at.read(move |tx, at| {
         let caller = &at.tenant.member;
-        super::listed_body(tx, caller.organization, named.resolve(tx, caller.user)?)
+        super::listed_body(tx, caller.organization, named.get(tx, caller.user)?)
     });
     read.await.map(ApiResponse::Object)
 }
 
 async fn rights(
     at: ReadAccess<InOrganization>,
-    PathParam(named): PathParam<PathUser>,
+    PathParam(named): PathParam<UserFilter>,
 ) -> ApiResult {
     let caller = &at.tenant.member;
-    let user = named?.resolve(&*at.snapshot, caller.user)?;
+    let user = named?.get(&*at.snapshot, caller.user)?;
     super::api::body(&*at.snapshot, caller, user).map(ApiResponse::Json)
 }
 
 async fn update(
     at: WriteAccess<InOrganization>,
-    PathParam(named): PathParam<PathUser>,
+    PathParam(named): PathParam<UserFilter>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (named, patch) = (named?, Parsed::<MemberPatch>::new(&sent));
     at.update::<Membership>(move |tx, _, tenant: &InOrganization, now| {
-        let user = named.resolve(tx, tenant.member.user)?;
+        let user = named.get(tx, tenant.member.user)?;
         super::update(tx, &tenant.member, user, &patch, now)?;
         let organization = tenant.member.organization;
         Ok(((organization, user), super::body(tx, organization, user)?))
@@ -122,11 +122,11 @@ async fn update(
 
 async fn destroy(
     at: WriteAccess<InOrganization>,
-    PathParam(named): PathParam<PathUser>,
+    PathParam(named): PathParam<UserFilter>,
 ) -> ApiResult {
     let named = named?;
     at.delete::<Membership>(move |tx, _, tenant: &InOrganization, _| {
-        let user = named.resolve(tx, tenant.member.user)?;
+        let user = named.get(tx, tenant.member.user)?;
         cascade_delete::delete_member(tx, &tenant.member, user)?;
         Ok((tenant.member.organization, user))
     })

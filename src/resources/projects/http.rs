@@ -10,7 +10,7 @@ use crate::resources::cascade_delete;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::member_access::NameVisibility;
 use crate::resources::members::{Level, Membership};
-use crate::resources::users::http::path::PathUser;
+use crate::resources::users::UserFilter;
 use crate::store::{Window, WriteTx};
 
 use super::api::{ProjectBody, ProjectSummary};
@@ -49,7 +49,7 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(OF_MEMBER, "members_projects_list", read_access, list_of_member)
         .summary("List what a member may do in each project that you may see, and why, oldest project first.")
-        .in_path::<PathUser>()
+        .in_path::<UserFilter>()
         .returns_page::<MemberProjectBody>();
     let nested = [
         "organizations_projects_retrieve",
@@ -101,13 +101,13 @@ async fn list_in_organization(at: ReadAccess<InOrganization>, page: PageParams) 
 
 async fn list_of_member(
     at: ReadAccess<InOrganization>,
-    PathParam(named): PathParam<PathUser>,
+    PathParam(named): PathParam<UserFilter>,
     page: PageParams,
 ) -> ApiResult {
     let named = named?;
     page.respond(at, move |tx, at, page| {
         let (caller, key) = (&at.tenant.member, &at.caller.key);
-        let user = named.resolve(tx, caller.user)?;
+        let user = named.get(tx, caller.user)?;
         let only = key.scoped_projects();
         let NameVisibility { other_members: sees_members, roles: sees_roles } =
             NameVisibility::of(key);

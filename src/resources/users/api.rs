@@ -116,7 +116,7 @@ fn public_hedgehog(config: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// The user that the `user` parameter of a list names: a UUID or `@me`.
+/// The user that a path or the `user` parameter of a list names: a UUID or `@me`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserFilter {
     /// The caller, `@me`.
@@ -142,6 +142,14 @@ impl FieldType for UserFilter {
 }
 
 impl UserFilter {
+    /// Returns the user.
+    ///
+    /// # Errors
+    /// 404 if no user has this UUID.
+    pub fn get(self, tx: &impl Tx, caller: UserId) -> Result<UserId> {
+        self.resolve(tx, caller)?.ok_or_else(Error::not_found)
+    }
+
     /// Returns the user; `None` if no user has this UUID.
     pub fn resolve(self, tx: &impl Tx, caller: UserId) -> Result<Option<UserId>> {
         match self {

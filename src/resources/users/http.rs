@@ -1,10 +1,10 @@
 //! `/api/users/@me/`.
 
-pub mod path;
-
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::app::{ReadAccess, WriteAccess};
 use crate::auth::{Caller, Global, Requirements};
@@ -15,9 +15,9 @@ use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
-use crate::http::routes::Routes;
-use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
-use crate::input::{ParsedWithKept, does_not_exist};
+use crate::http::routes::{PathParameter, Routes};
+use crate::ids::{OrganizationId, ProjectId, UUID_PATTERN, UserId, UserUuid};
+use crate::input::{ParsedWithKept, Schema, does_not_exist};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::http::body::{
     self as organization_body, BasicOrganization, MAX_PROJECTS, OrganizationBody, write_basic_of,
@@ -28,7 +28,7 @@ use crate::resources::projects::api::ProjectSummary;
 use crate::store::{Tx, WriteTx};
 
 use super::api::{ThemeMode, ToolbarMode};
-use super::{Profile, User, UserPatch};
+use super::{Profile, User, UserFilter, UserPatch};
 
 const ME: &str = "/api/users/@me/";
 /// With more organizations than this, the response is rendered outside of the write transaction.
@@ -47,6 +47,23 @@ pub fn routes(routes: &mut Routes) {
         .body::<UserPatch>()
         .example(r#"{"first_name": "Ann", "set_current_team": 2}"#)
         .returns::<CurrentUser>(200);
+}
+
+impl PathParameter for UserFilter {
+    const NAME: &'static str = "user__uuid";
+    const DESCRIPTION: &'static str = "The user's UUID, or `@me` for yourself.";
+
+    fn schema() -> RefOr<Schema> {
+        let pattern = format!("^(@me|{UUID_PATTERN})$");
+        ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into()
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        match text {
+            "@me" => Ok(Self::Caller),
+            uuid => uuid.parse().map(Self::Uuid).map_err(|_| Error::not_found()),
+        }
+    }
 }
 
 async fn retrieve(at: ReadAccess<Global>) -> ApiResult {
