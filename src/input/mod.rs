@@ -10,7 +10,7 @@
 //! | [`Required<K>`] | error | error | `K::Value` |
 //! | [`Untyped`] | ignored | ignored | `()` |
 //!
-//! `K` is a [`FieldType`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`], [`Choice`],
+//! `K` is a [`FieldType`]: [`Text`], [`Exact`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`], [`Choice`],
 //! [`TimeZoneName`], [`DateTime`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`], [`ListOf`], [`UrlList`],
 //! [`Tags`], [`Nested`], [`WebUrl`]. Fields are read in the order of declaration, and the first invalid one is the
 //! error. Undeclared members are ignored. Codes, messages and coercions are PostHog's: see `docs/spec/values.md`.
@@ -133,7 +133,7 @@ pub use list::{ListOf, Tags, UrlList};
 pub use number::Integer;
 pub use parsed::{Parsed, ParsedWithKept};
 pub use spec::{Field, FieldType, Nested, Nullable, Required, Untyped};
-pub use text::{Name, Text};
+pub use text::{Exact, Name, Text};
 pub use utoipa::openapi::Schema;
 pub use web_url::WebUrl;
 

@@ -62,6 +62,23 @@ impl<const MAX: usize> FieldType for Name<MAX> {
     }
 }
 
+/// A [`Text`] whose surrounding whitespace is kept, because it may be a password. A number is not accepted.
+#[derive(Debug, Clone, Copy)]
+pub struct Exact<const MAX: usize>;
+
+impl<const MAX: usize> FieldType for Exact<MAX> {
+    type Value = String;
+
+    fn read(value: &Value) -> Result<String> {
+        let text = value.as_str().ok_or_else(not_text)?;
+        require_length(text.into(), MAX)
+    }
+
+    fn schema() -> Schema {
+        Text::<MAX>::schema()
+    }
+}
+
 /// Removes surrounding whitespace as Python defines it. That includes the separators U+001C to U+001F,
 /// which Unicode's `White_Space` property lacks.
 pub(super) fn strip(text: &str) -> &str {
@@ -72,8 +89,12 @@ fn read_stripped(value: &Value) -> Result<Cow<'_, str>> {
     match value {
         Value::String(text) => Ok(Cow::Borrowed(strip(text))),
         Value::Number(number) => Ok(Cow::Borrowed(number.as_str())),
-        _ => Err(Error::invalid("invalid_input", "Not a valid string.")),
+        _ => Err(not_text()),
     }
+}
+
+fn not_text() -> Error {
+    Error::invalid("invalid_input", "Not a valid string.")
 }
 
 fn require_length(text: Cow<'_, str>, max: usize) -> Result<String> {

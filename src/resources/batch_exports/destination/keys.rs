@@ -5,8 +5,8 @@ use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder};
 
 use crate::base::error::{Error, Result};
 use crate::input::{
-    Choice, Choices, Email, Field, FieldType, Flag, Integer, ListOf, Name, Nullable, Schema, Text,
-    WebUrl,
+    Choice, Email, Exact, Field, FieldType, Flag, Integer, ListOf, Name, Nullable, Schema, WebUrl,
+    choices,
 };
 
 use super::Service;
@@ -109,17 +109,8 @@ const POSTGRES: &[ConfigKey] = &[
     optional::<Flag>("has_self_signed_cert"),
 ];
 
-const REDSHIFT: &[ConfigKey] = &[
-    required::<Named>("user").secret(),
-    required::<Named>("password").secret(),
-    required::<Named>("host"),
-    required::<Named>("database"),
-    optional::<Port>("port"),
-    optional::<Word>("schema"),
-    optional::<Word>("table_name"),
-    optional::<Flag>("has_self_signed_cert"),
-    optional::<Choice<PropertyTypes>>("properties_data_type"),
-];
+/// The keys of Redshift besides those of Postgres.
+const REDSHIFT: &[ConfigKey] = &[optional::<Choice<PropertyTypes>>("properties_data_type")];
 
 const BIG_QUERY: &[ConfigKey] = &[
     required::<Named>("project_id"),
@@ -138,53 +129,28 @@ const HTTP: &[ConfigKey] =
 const NO_OP: &[ConfigKey] = &[optional::<Word>("arg")];
 
 /// Returns the keys of a service's configuration, in the order in which they are checked and shown.
-pub(super) const fn of(service: Service) -> &'static [ConfigKey] {
-    match service {
+pub(super) fn of(service: Service) -> impl Iterator<Item = &'static ConfigKey> {
+    let keys = match service {
         Service::S3 => S3,
         Service::Snowflake => SNOWFLAKE,
-        Service::Postgres => POSTGRES,
-        Service::Redshift => REDSHIFT,
+        Service::Postgres | Service::Redshift => POSTGRES,
         Service::BigQuery => BIG_QUERY,
         Service::Http => HTTP,
         Service::NoOp => NO_OP,
-    }
+    };
+    let more = if service == Service::Redshift { REDSHIFT } else { &[] };
+    keys.iter().chain(more)
 }
 
 /// Returns the schema of a service's configuration.
 pub(super) fn schema(service: Service) -> Schema {
     let config =
         ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(false)));
-    let config = of(service).iter().fold(config, |config, key| {
+    let config = of(service).fold(config, |config, key| {
         let config = config.property(key.name, key.property());
         if key.is_required { config.required(key.name) } else { config }
     });
     config.into()
-}
-
-/// A text of at most `MAX` characters, which may be blank. Spaces are kept, because it may be a password. A number is
-/// not accepted as text. Errors have the codes of [`Text`].
-struct Exact<const MAX: usize>;
-
-impl<const MAX: usize> FieldType for Exact<MAX> {
-    type Value = String;
-
-    fn read(value: &Value) -> Result<String> {
-        let not_text = || Error::invalid("invalid_input", "Not a valid string.");
-        let text = value.as_str().ok_or_else(not_text)?;
-        if text.contains('\0') {
-            let detail = "Null characters are not allowed.";
-            return Err(Error::invalid("null_characters_not_allowed", detail));
-        }
-        if text.chars().count() > MAX {
-            let detail = format!("Ensure this field has no more than {MAX} characters.");
-            return Err(Error::invalid("max_length", detail));
-        }
-        Ok(text.to_owned())
-    }
-
-    fn schema() -> Schema {
-        Text::<MAX>::schema()
-    }
 }
 
 /// An [`Exact`] text that must not be blank.
@@ -232,26 +198,13 @@ fn require_filled(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Declares the choices of enumerated keys.
-macro_rules! choices {
-    ($($(#[$doc:meta])* $name:ident [$($choice:literal),*];)*) => {$(
-        $(#[$doc])*
-        struct $name;
-
-        impl Choices for $name {
-            type Value = &'static str;
-            const ALL: &'static [&'static str] = &[$($choice),*];
-        }
-    )*};
-}
-
 choices! {
     /// S3's `file_format`.
-    FileFormats ["JSONLines", "Parquet"];
+    struct FileFormats: &'static str = ["JSONLines", "Parquet"];
     /// S3's `compression`, for all file formats together.
-    Compressions ["gzip", "brotli", "zstd", "lz4", "snappy"];
+    struct Compressions: &'static str = ["gzip", "brotli", "zstd", "lz4", "snappy"];
     /// Snowflake's `authentication_type`.
-    Authentications ["password", "keypair"];
+    struct Authentications: &'static str = ["password", "keypair"];
     /// Redshift's `properties_data_type`.
-    PropertyTypes ["varchar", "super"];
+    struct PropertyTypes: &'static str = ["varchar", "super"];
 }

@@ -217,12 +217,11 @@ impl Destination {
 }
 
 fn check(service: Service, config: JsonObject) -> Result<Destination> {
-    let keys = keys::of(service);
-    require_known(keys, &config)?;
+    require_known(service, &config)?;
     // A merged configuration may exceed the limits although the request does not.
     let config = FreeObject::read(&Value::Object(config))?;
     let (mut fields, mut secrets) = (JsonObject::new(), JsonObject::new());
-    for key in keys {
+    for key in keys::of(service) {
         let value = match config.get(key.name) {
             None if key.is_required => {
                 let detail = format!("Configuration missing required field: '{}'", key.name);
@@ -247,10 +246,10 @@ fn check(service: Service, config: JsonObject) -> Result<Destination> {
 
 /// Fails if the configuration has unknown keys. Names only the first few, so that the error does not grow with the
 /// request.
-fn require_known(keys: &[keys::ConfigKey], config: &JsonObject) -> Result<()> {
+fn require_known(service: Service, config: &JsonObject) -> Result<()> {
     const TOLD: usize = 5;
     const LENGTH: usize = 50;
-    let is_known = |name: &str| keys.iter().any(|key| key.name == name);
+    let is_known = |name: &str| keys::of(service).any(|key| key.name == name);
     let unknown: Vec<_> = config
         .keys()
         .filter(|name| !is_known(name))
@@ -311,7 +310,7 @@ mod tests {
     #[test]
     fn destination_keys_are_unique() {
         for service in Service::ALL {
-            let names: Vec<_> = keys::of(*service).iter().map(|key| key.name).collect();
+            let names: Vec<_> = keys::of(*service).map(|key| key.name).collect();
             assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len(), "{service:?}");
         }
     }
