@@ -108,10 +108,7 @@ impl<'c> KeyReach<'c> {
                 (&*self.projects, Candidate::current(false, true))
             }
         };
-        let mut candidates = if candidates.is_empty() { &[current][..] } else { candidates };
-        if self.is_refused_everywhere(requirements) {
-            candidates = candidates.get(..1).unwrap_or_default();
-        }
+        let candidates = if candidates.is_empty() { &[current][..] } else { candidates };
         let mut first = None;
         for candidate in candidates {
             let refusal = self.refusal_at(tx, (requirements, target), candidate)?;
@@ -121,14 +118,6 @@ impl<'c> KeyReach<'c> {
             first = first.or(refusal);
         }
         Ok(first)
-    }
-
-    /// Returns whether the key lacks something that does not depend on the tenant, so that the decision for one tenant
-    /// is that for all.
-    fn is_refused_everywhere(&self, requirements: Requirements) -> bool {
-        let key = &self.caller.key;
-        requirements.scope.is_some_and(|scope| !key.has_scope(scope))
-            || requirements.unscoped_key.is_some() && !key.permissions.is_unscoped()
     }
 
     /// Returns why the key could not use the route for this tenant.
