@@ -45,28 +45,23 @@ output! {
     }
 }
 
-/// Reads the JSON of members, with a cache of users.
-#[derive(Default)]
-pub struct MemberReader {
-    users: EmbeddedUsers,
-    inviters: EmbeddedUsers,
-}
-
-impl MemberReader {
-    /// Returns the JSON of a member.
-    pub fn body(&mut self, tx: &impl Tx, member: &Membership) -> Result<MemberBody> {
-        let origin = tx.meta::<MembershipOrigin>(&(member.organization, member.user))?;
-        let inviter = origin.and_then(|origin| origin.invited_by);
-        Ok(MemberBody {
-            id: member.id,
-            user: self.users.find(tx, Some(member.user))?,
-            level: member.level,
-            joined_at: member.joined_at,
-            updated_at: member.updated_at,
-            invited_by: self.inviters.find(tx, inviter)?,
-            joined_by: origin.map(|origin| origin.joined_by),
-        })
-    }
+/// Returns the JSON of a member. Most members of a list have the same inviter.
+pub fn member_body(
+    tx: &impl Tx,
+    member: &Membership,
+    inviters: &mut EmbeddedUsers,
+) -> Result<MemberBody> {
+    let origin = tx.meta::<MembershipOrigin>(&(member.organization, member.user))?;
+    let inviter = origin.and_then(|origin| origin.invited_by);
+    Ok(MemberBody {
+        id: member.id,
+        user: EmbeddedUser::find(tx, Some(member.user))?,
+        level: member.level,
+        joined_at: member.joined_at,
+        updated_at: member.updated_at,
+        invited_by: inviters.find(tx, inviter)?,
+        joined_by: origin.map(|origin| origin.joined_by),
+    })
 }
 
 output! {
@@ -148,12 +143,12 @@ pub fn list(
     filter: &Filter,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let (mut items, mut reader) = (JsonItems::default(), MemberReader::default());
+    let (mut items, mut inviters) = (JsonItems::default(), EmbeddedUsers::default());
     let mut count = 0;
     let mut look_at = |member: &Membership| {
         if filter.matches(tx, member)? {
             if window.shows(count) {
-                items.push(reader.body(tx, member)?)?;
+                items.push(member_body(tx, member, &mut inviters)?)?;
             }
             count += 1;
         }
@@ -167,7 +162,8 @@ pub fn list(
         let all = Window::all(window.order);
         tx.walk(&BY_JOINING, &organization, all, |row| look_at(&row.meta))?;
     } else {
-        let push = |row: Row<'_, Membership>| items.push(reader.body(tx, &row.meta)?);
+        let push =
+            |row: Row<'_, Membership>| items.push(member_body(tx, &row.meta, &mut inviters)?);
         let count = walk_page(tx, &BY_JOINING, &organization, window, push)?;
         return Ok((count, items.into_bytes()));
     }

@@ -20,10 +20,10 @@ use crate::input;
 use crate::input::{Choice, choices, invalid};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::pending_deletion::PendingDeletion;
-use crate::resources::users::{self, User};
+use crate::resources::users::{self, EmbeddedUsers, User};
 use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
 
-use api::MemberReader;
+use api::member_body;
 pub use api::{Filter, Orders, RECORDS, list};
 pub use level::Level;
 pub use origin::{JoinedBy, MembershipOrigin};
@@ -276,7 +276,7 @@ fn require_may_give(caller: &Membership, member: &Membership, level: Level) -> R
 pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Versioned> {
     let viewed = tx.view::<Membership, _>(&(organization, user), |row| {
         let version = row.version;
-        let body = MemberReader::default().body(tx, &row.into_record()?)?;
+        let body = member_body(tx, &row.into_record()?, &mut EmbeddedUsers::default())?;
         Ok(Versioned::new(version, body.to_json(512)?))
     })?;
     viewed.ok_or_else(Error::not_found)

@@ -1,26 +1,31 @@
 //! What the API reads and shows of roles, and what roles declare about their records.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use crate::base::error::{Error, Result};
 use crate::base::json::{Array, Either, JsonItems, JsonText, WriteJson, WrittenBy, output};
 use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
-use crate::ids::{OrganizationId, RoleId, RoleMembershipId};
+use crate::ids::{OrganizationId, RoleId, RoleMembershipId, UserId};
 use crate::input;
 use crate::input::{Name, Required, UuidField};
-use crate::resources::members::Membership;
-use crate::resources::members::api::{MemberBody, MemberReader};
+use crate::resources::members::api::MemberBody;
+use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::reading::walk_page;
 use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
+use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers, UserFilter};
 use crate::store::{Order, Reference, Row, Tx, Window};
 
 use super::memberships::BY_JOINING;
-use super::{DefaultRole, Fields, PendingListing, Role, RoleKey, RoleMembership, default_of};
+use super::{
+    BY_NAME, DefaultRole, Fields, PendingListing, Role, RoleKey, RoleMembership, default_of,
+    find_name, folded, of_user,
+};
 
 input! {
     /// The role to create, or to replace.
@@ -112,25 +117,21 @@ pub fn is_expensive(tx: &impl Tx, key: RoleKey) -> Result<bool> {
     Ok(tx.count::<RoleMembership>(&key)? > MAX_INLINE_MEMBERS)
 }
 
-/// Reads the JSON of role memberships, with a cache of users.
-#[derive(Default)]
-struct RoleMembershipReader {
-    members: MemberReader,
-    users: EmbeddedUsers,
-}
-
-impl RoleMembershipReader {
-    fn body(&mut self, tx: &impl Tx, member: &RoleMembership) -> Result<RoleMembershipBody> {
-        let membership: Membership = tx.get(&(member.organization, member.user))?;
-        Ok(RoleMembershipBody {
-            id: member.id,
-            role_id: member.role,
-            organization_member: self.members.body(tx, &membership)?,
-            user: self.users.find(tx, Some(member.user))?,
-            joined_at: member.joined_at,
-            updated_at: member.updated_at,
-        })
-    }
+fn membership_body(
+    tx: &impl Tx,
+    member: &RoleMembership,
+    inviters: &mut EmbeddedUsers,
+) -> Result<RoleMembershipBody> {
+    let membership: Membership = tx.get(&(member.organization, member.user))?;
+    let organization_member = members::api::member_body(tx, &membership, inviters)?;
+    Ok(RoleMembershipBody {
+        id: member.id,
+        role_id: member.role,
+        user: organization_member.user.clone(),
+        organization_member,
+        joined_at: member.joined_at,
+        updated_at: member.updated_at,
+    })
 }
 
 /// Appends a role with at most `most` of its members. Returns how many of them it appended.
@@ -141,7 +142,7 @@ fn write(
     most: usize,
     out: &mut Vec<u8>,
 ) -> Result<usize> {
-    let (mut reader, mut count) = (RoleMembershipReader::default(), 0);
+    let (mut inviters, mut count) = (EmbeddedUsers::default(), 0);
     let window = Window { offset: 0, limit: most, order: Order::Ascending };
     let body = RoleBody {
         own: row.json(),
@@ -149,7 +150,7 @@ fn write(
             Array::write(out, |array| {
                 tx.walk(&BY_JOINING, &row.meta, window, |member| {
                     count += 1;
-                    array.push(reader.body(tx, &member.meta)?)
+                    array.push(membership_body(tx, &member.meta, &mut inviters)?)
                 })
             })
         }),
@@ -159,37 +160,63 @@ fn write(
     Ok(count)
 }
 
-/// Writes the items of a list of roles.
-pub(super) struct RoleItems {
-    items: JsonItems,
-    is_basic: bool,
-    default: Option<RoleId>,
-    /// How many members of roles the response may still contain.
-    left: usize,
+/// What a list of roles shows, besides its page.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ListOptions {
+    /// Only the roles of this user.
+    pub user: Option<UserFilter>,
+    /// Whether to show the basic form.
+    pub is_basic: bool,
 }
 
-impl RoleItems {
-    pub(super) fn new(tx: &impl Tx, organization: OrganizationId, is_basic: bool) -> Result<Self> {
-        let default = default_of(tx, organization)?;
-        Ok(Self { items: JsonItems::default(), is_basic, default, left: MAX_MEMBERS })
-    }
-
-    /// Appends a role.
-    pub(super) fn push(&mut self, tx: &impl Tx, row: &Row<'_, Role>) -> Result<()> {
-        let Self { items, is_basic, default, left } = self;
-        if *is_basic {
-            return items.push(basic(tx, row, *default)?);
+/// Lists the roles of an organization by name, without regard to case. Returns the total and the items in `window` as
+/// the items of a JSON array. `caller` is the user that `@me` names.
+pub fn list(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    caller: UserId,
+    options: ListOptions,
+    window: Window,
+) -> Result<(u64, Vec<u8>)> {
+    let default = default_of(tx, organization)?;
+    // How many members of roles the response may still contain.
+    let (mut items, mut left) = (JsonItems::default(), MAX_MEMBERS);
+    let mut push = |row: Row<'_, Role>| {
+        if options.is_basic {
+            return items.push(basic(tx, &row, default)?);
         }
         items.push(WrittenBy(&mut |out| {
-            *left -= write(tx, row, *default, *left, out)?;
+            left -= write(tx, &row, default, left, out)?;
             Ok(())
         }))
-    }
+    };
+    let count = if let Some(user) = options.user {
+        let roles = by_name(tx, organization, user.resolve(tx, caller)?)?;
+        for role in roles.values().skip(window.offset).take(window.limit) {
+            tx.view::<Role, _>(&(organization, *role), &mut push)?;
+        }
+        roles.len() as u64
+    } else {
+        walk_page(tx, &BY_NAME, &organization, window, push)?
+    };
+    Ok((count, items.into_bytes()))
+}
 
-    /// Returns the items of a JSON array.
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.items.into_bytes()
+/// Returns the roles of a user whom lists show as a member, in the order of the list.
+fn by_name(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    user: Option<UserId>,
+) -> Result<BTreeMap<String, RoleId>> {
+    let mut roles = BTreeMap::new();
+    let Some(user) = user else { return Ok(roles) };
+    if members::find_listed(tx, organization, user)?.is_some() {
+        for role in of_user(tx, organization, user)? {
+            let name = find_name(tx, organization, role)?;
+            roles.extend(name.map(|name| (folded(&name), role)));
+        }
     }
+    Ok(roles)
 }
 
 fn basic<'a>(tx: &impl Tx, row: &Row<'a, Role>, default: Option<RoleId>) -> Result<BasicRole<'a>> {
@@ -239,15 +266,16 @@ pub(super) fn list_members(tx: &impl Tx, role: RoleKey, window: Window) -> Resul
     if !tx.exists::<Role>(&role)? {
         return Err(Error::not_found());
     }
-    let (mut items, mut reader) = (JsonItems::default(), RoleMembershipReader::default());
-    let push = |row: Row<'_, RoleMembership>| items.push(reader.body(tx, &row.meta)?);
+    let (mut items, mut inviters) = (JsonItems::default(), EmbeddedUsers::default());
+    let push =
+        |row: Row<'_, RoleMembership>| items.push(membership_body(tx, &row.meta, &mut inviters)?);
     let count = walk_page(tx, &BY_JOINING, &role, window, push)?;
     Ok((count, items.into_bytes()))
 }
 
 /// Returns the JSON of a role membership.
 pub(super) fn member_body(tx: &impl Tx, member: &RoleMembership) -> Result<Versioned> {
-    let body = RoleMembershipReader::default().body(tx, member)?;
+    let body = membership_body(tx, member, &mut EmbeddedUsers::default())?;
     let key = (member.organization, member.role, member.user);
     Ok(Versioned::new(tx.version::<RoleMembership>(&key)?, body.to_json(1024)?))
 }

@@ -4,8 +4,6 @@ pub mod api;
 pub mod http;
 mod memberships;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -14,17 +12,15 @@ use crate::base::error::{Error, Result};
 use crate::base::patch::Patch;
 use crate::base::secret::SeededRng;
 use crate::base::time::Timestamp;
-use crate::ids::{OrganizationId, RoleId, UserId};
+use crate::ids::{OrganizationId, RoleId};
 use crate::input::does_not_exist;
-use crate::resources::members;
 use crate::resources::members::Membership;
 use crate::resources::organizations::{self, Organization};
-use crate::resources::shared::reading::walk_page;
-use crate::resources::users::UserFilter;
-use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::{Index, Key, Reference, Table, Tx, WriteTx, impl_record};
 
-use api::RoleItems;
-pub use api::{NewRole, NewRoleMembership, RECORDS, RolePatch, body, is_expensive};
+pub use api::{
+    ListOptions, NewRole, NewRoleMembership, RECORDS, RolePatch, body, is_expensive, list,
+};
 pub use memberships::{
     PendingListing, RoleMembership, continue_listing, count_of_user, leave_all, of_user, set_listed,
 };
@@ -137,54 +133,6 @@ pub fn find_name(
     role: RoleId,
 ) -> Result<Option<String>> {
     Ok(tx.find::<Role>(&(organization, role))?.map(|role| role.fields.name))
-}
-
-/// What a list of roles shows, besides its page.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ListOptions {
-    /// Only the roles of this user.
-    pub user: Option<UserFilter>,
-    /// Whether to show the basic form.
-    pub is_basic: bool,
-}
-
-/// Lists the roles of an organization by name, without regard to case. Returns the total and the items in `window` as
-/// the items of a JSON array. `caller` is the user that `@me` names.
-pub fn list(
-    tx: &impl Tx,
-    organization: OrganizationId,
-    caller: UserId,
-    options: ListOptions,
-    window: Window,
-) -> Result<(u64, Vec<u8>)> {
-    let mut items = RoleItems::new(tx, organization, options.is_basic)?;
-    let Some(user) = options.user else {
-        let push = |row: Row<'_, Role>| items.push(tx, &row);
-        let count = walk_page(tx, &BY_NAME, &organization, window, push)?;
-        return Ok((count, items.into_bytes()));
-    };
-    let roles = by_name(tx, organization, user.resolve(tx, caller)?)?;
-    for role in roles.values().skip(window.offset).take(window.limit) {
-        tx.view::<Role, _>(&(organization, *role), |row| items.push(tx, &row))?;
-    }
-    Ok((roles.len() as u64, items.into_bytes()))
-}
-
-/// Returns the roles of a user whom lists show as a member, in the order of the list.
-fn by_name(
-    tx: &impl Tx,
-    organization: OrganizationId,
-    user: Option<UserId>,
-) -> Result<BTreeMap<String, RoleId>> {
-    let mut roles = BTreeMap::new();
-    let Some(user) = user else { return Ok(roles) };
-    if members::find_listed(tx, organization, user)?.is_some() {
-        for role in of_user(tx, organization, user)? {
-            let name = find_name(tx, organization, role)?;
-            roles.extend(name.map(|name| (folded(&name), role)));
-        }
-    }
-    Ok(roles)
 }
 
 /// The default role of an organization.
