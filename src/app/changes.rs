@@ -146,7 +146,7 @@ impl<P: Tenant> WriteAccess<P> {
             let done = run_idempotent(tx, key.as_ref(), now, rule, ApiResponse::to_stored)?;
             Ok((Author::of(context), done))
         });
-        Ok(write.await?.0.into())
+        Ok(write.await?.0.unwrap_or_else(ApiResponse::Replayed))
     }
 
     /// Returns the stored response of the request's idempotency key, if there is one. For a handler that reads data
@@ -225,7 +225,7 @@ impl App {
             let done = run_idempotent(tx, key.as_ref(), now, rule, ApiResponse::to_stored)?;
             Ok((Author { user, context }, done))
         });
-        Ok(write.await?.0.into())
+        Ok(write.await?.0.unwrap_or_else(ApiResponse::Replayed))
     }
 
     /// Writes for the operator. One transaction runs `rule` and writes the activity entry.
@@ -335,23 +335,6 @@ impl Author {
 /// The author of a change, and the result of its rule.
 pub(super) type RuleOutcome<T> = (Author, T);
 
-/// The result of a request that may have an idempotency key.
-pub(super) enum PostOutcome<T> {
-    /// The request was performed now.
-    Done(T),
-    /// The request was performed before, with this response.
-    Replayed(IdempotentResponse),
-}
-
-impl From<PostOutcome<Self>> for ApiResponse {
-    fn from(done: PostOutcome<Self>) -> Self {
-        match done {
-            PostOutcome::Done(response) => response,
-            PostOutcome::Replayed(reply) => Self::Replayed(reply),
-        }
-    }
-}
-
 /// Completes the idempotency key with the tenant of the request's path. If the body inherits rights from the caller's
 /// key, these become part of the request's identity too.
 pub(super) fn idempotency_key(
@@ -373,24 +356,24 @@ pub(super) fn idempotency_key(
 }
 
 /// Runs `rule` unless the request was performed before. In that case a dry run only checks that the caller still has
-/// the rights. `reply` returns the response to store.
+/// the rights, and the inner error is the response of the first time. `reply` returns the response to store.
 pub(super) fn run_idempotent<T>(
     tx: &mut WriteTx<'_>,
     key: Option<&IdempotencyKey>,
     now: Timestamp,
     rule: impl FnOnce(&mut WriteTx<'_>) -> Result<T>,
     reply: impl FnOnce(&T) -> IdempotentResponse,
-) -> Result<PostOutcome<T>> {
-    let Some(key) = key else { return rule(tx).map(PostOutcome::Done) };
+) -> Result<Result<T, IdempotentResponse>> {
+    let Some(key) = key else { return rule(tx).map(Ok) };
     if let Some(reply) = idempotency::find(tx, key, now)? {
         return match tx.dry_run(rule) {
             Err(refused) if is_not_bad_request(&refused) => Err(refused),
-            _ => Ok(PostOutcome::Replayed(reply)),
+            _ => Ok(Err(reply)),
         };
     }
     let done = rule(tx)?;
     idempotency::store(tx, key, &reply(&done), now)?;
-    Ok(PostOutcome::Done(done))
+    Ok(Ok(done))
 }
 
 /// Whether a repeated request must fail with this error. A 400 may only be a consequence of the first request.

@@ -310,38 +310,6 @@ impl App {
             });
         }
     }
-
-    /// Checks that the service accepts writes. If no write succeeded within the last seconds, tries one.
-    ///
-    /// # Errors
-    /// 503 if the data file is closed or rejects writes, and always after [`drain`](Self::drain).
-    #[doc(hidden)]
-    pub async fn require_ready(&self) -> Result<()> {
-        self.0.readiness.require(&self.0.store).await
-    }
-
-    /// Checks that the service answers reads: a node of a shared database does so while the database takes no durable write.
-    ///
-    /// # Errors
-    /// 503 if the data file is closed or the shared database does not answer, and always after [`drain`](Self::drain).
-    pub(crate) async fn require_ready_for_reads(&self) -> Result<()> {
-        self.0.readiness.require_for_reads(&self.0.store).await
-    }
-
-    /// Whether the service answers reads, as far as it knows.
-    pub(crate) fn known_ready_for_reads(&self) -> bool {
-        self.0.readiness.check_known_for_reads(&self.0.store).is_ok()
-    }
-
-    /// Whether the service accepts writes, judged by earlier writes alone.
-    pub fn known_ready(&self) -> bool {
-        self.0.readiness.check_known(&self.0.store).is_ok()
-    }
-
-    /// Reports the service as not ready from now on, because it is about to stop. It still serves requests.
-    pub fn drain(&self) {
-        self.0.readiness.drain();
-    }
 }
 
 /// Shares slots between tenants. There are at least two slots, so that one tenant never uses all of them. A request

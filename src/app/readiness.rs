@@ -13,6 +13,8 @@ use tokio::time::{timeout, timeout_at};
 use crate::base::error::{Error, Result};
 use crate::store::Store;
 
+use super::App;
+
 /// The time for which a successful commit, of a probe or of a request, proves readiness.
 const VALID_FOR: Duration = Duration::from_secs(5);
 /// The time limit of a probe. A disk that hangs takes longer.
@@ -21,9 +23,8 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 const RETRY_AFTER: u32 = 1;
 
 const NO_WRITE: &str = "the data file did not accept a write";
-const NO_READ: &str = "the data file cannot be read";
 
-/// Whether the service accepts writes and answers reads.
+/// What is known about the readiness of the service.
 #[derive(Default)]
 pub(super) struct Readiness {
     draining: AtomicBool,
@@ -79,19 +80,61 @@ async fn warn_if_slow(proving: impl Future<Output = Result<()>>) -> Result<()> {
     proven
 }
 
-impl Readiness {
-    /// Makes the service permanently unready, because it is about to stop.
-    pub(super) fn drain(&self) {
-        self.draining.store(true, Ordering::Release);
+impl App {
+    /// Reports the service as not ready from now on, because it is about to stop. It still serves requests.
+    pub fn drain(&self) {
+        self.0.readiness.draining.store(true, Ordering::Release);
     }
 
-    /// Checks readiness without a new probe.
-    pub(super) fn check_known(&self, store: &Store) -> Result<()> {
+    /// Whether the service accepts writes, judged by earlier writes alone.
+    pub fn known_ready(&self) -> bool {
+        self.require_known_ready().is_ok()
+    }
+
+    /// Whether the service answers reads, as far as it knows.
+    pub(crate) fn known_ready_for_reads(&self) -> bool {
+        self.require_no_drain().is_ok() && self.store().answers_reads()
+    }
+
+    /// Checks that the service answers reads: a node of a shared database does so while the database takes no durable write.
+    ///
+    /// # Errors
+    /// 503 if the data file is closed or the shared database does not answer, and always after [`drain`](Self::drain).
+    pub(crate) async fn require_ready_for_reads(&self) -> Result<()> {
         self.require_no_drain()?;
+        let store = self.store();
+        store.refresh().await.and_then(|()| store.snapshot().map(drop)).map_err(|error| {
+            let cause = error.cause().unwrap_or("the data file cannot be read");
+            unready(store, cause)
+        })
+    }
+
+    /// Checks that the service accepts writes. If no write succeeded within the last seconds, tries one. Concurrent callers
+    /// share that attempt.
+    ///
+    /// # Errors
+    /// 503 if the data file is closed or rejects writes, and always after [`drain`](Self::drain).
+    #[doc(hidden)]
+    pub async fn require_ready(&self) -> Result<()> {
+        let store = self.store();
+        let is_proven = committed_recently(store) && store.seems_in_place();
+        if self.is_draining() || !store.ready() || is_proven {
+            return self.require_known_ready();
+        }
+        if self.current_probe().succeeds().await && store.ready() {
+            return Ok(());
+        }
+        Err(unready(store, NO_WRITE))
+    }
+
+    fn require_known_ready(&self) -> Result<()> {
+        self.require_no_drain()?;
+        let store = self.store();
         if !store.ready() {
             return Err(unready(store, "the data file is closed"));
         }
-        let failed = self.last().is_some_and(|probe| match probe.verdict() {
+        let last = self.0.readiness.probe.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let failed = last.is_some_and(|probe| match probe.verdict() {
             Some(taken) => !taken,
             None => probe.started.elapsed() >= PROBE_TIMEOUT,
         });
@@ -101,50 +144,22 @@ impl Readiness {
         Ok(())
     }
 
-    /// Checks whether the service answers reads, without a question to a shared database.
-    pub(super) fn check_known_for_reads(&self, store: &Store) -> Result<()> {
-        self.require_no_drain()?;
-        if store.answers_reads() { Ok(()) } else { Err(unready(store, NO_READ)) }
-    }
-
-    /// Checks whether the service answers reads. A node asks its shared database.
-    pub(super) async fn require_for_reads(&self, store: &Store) -> Result<()> {
-        self.require_no_drain()?;
-        store.refresh().await.and_then(|()| store.snapshot().map(drop)).map_err(|error| {
-            let cause = error.cause().unwrap_or(NO_READ);
-            unready(store, cause)
-        })
+    fn is_draining(&self) -> bool {
+        self.0.readiness.draining.load(Ordering::Acquire)
     }
 
     fn require_no_drain(&self) -> Result<()> {
-        if self.draining.load(Ordering::Acquire) {
+        if self.is_draining() {
             return Err(Error::unavailable(RETRY_AFTER, "the service is stopping"));
         }
         Ok(())
     }
 
-    /// Checks readiness, with a probe if there was no recent commit. Concurrent callers share one probe, and its
-    /// result counts for a while.
-    pub(super) async fn require(&self, store: &Store) -> Result<()> {
-        let is_proven = committed_recently(store) && store.seems_in_place();
-        if self.draining.load(Ordering::Acquire) || !store.ready() || is_proven {
-            return self.check_known(store);
-        }
-        if self.current(store).succeeds().await && store.ready() {
-            return Ok(());
-        }
-        Err(unready(store, NO_WRITE))
-    }
-
-    fn last(&self) -> Option<Probe> {
-        self.probe.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn current(&self, store: &Store) -> Probe {
-        let mut last = self.probe.lock().unwrap_or_else(PoisonError::into_inner);
+    fn current_probe(&self) -> Probe {
+        let mut last = self.0.readiness.probe.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
             Some(probe) if !probe.is_over() => probe.clone(),
-            _ => last.insert(Probe::begin(store)).clone(),
+            _ => last.insert(Probe::begin(self.store())).clone(),
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::{AnyTx, Record, Snapshot, WriteTx};
 
 use super::changes::{
-    Author, PostOutcome, RuleOutcome, WriteAccess, WriteOptions, idempotency_key, run_idempotent,
+    Author, RuleOutcome, WriteAccess, WriteOptions, idempotency_key, run_idempotent,
 };
 use super::fair_limits;
 
@@ -126,30 +126,29 @@ impl CreatedObject {
     }
 }
 
-/// Returns the response to a POST after its commit. `render` renders an object that is large.
+/// Returns the response to a POST after its commit: to a new object, or to a request that was performed before. `render`
+/// renders an object that is large.
 async fn to_response(
-    done: PostOutcome<CreatedObject>,
+    done: Result<CreatedObject, IdempotentResponse>,
     render: impl FnOnce(u64) -> BoxFuture<'static, Result<Versioned>>,
 ) -> Result<ApiResponse> {
     match done {
-        PostOutcome::Done(CreatedObject { status, id, body }) => {
+        Ok(CreatedObject { status, id, body }) => {
             let body = match body {
                 Some(body) => body,
                 None => render(id).await?,
             };
             Ok(if status == 201 { ApiResponse::Created(body) } else { ApiResponse::Object(body) })
         }
-        PostOutcome::Replayed(IdempotentResponse { status, object: Some(id), .. }) => {
-            Ok(ApiResponse::Replayed(replayed(status, render(id).await?)))
+        Err(IdempotentResponse { status, object: Some(id), .. }) => {
+            // The object as it is now.
+            let Versioned { version, json, .. } = render(id).await?;
+            let reply =
+                IdempotentResponse { status, version: Some(version), body: json, object: None };
+            Ok(ApiResponse::Replayed(reply))
         }
-        PostOutcome::Replayed(reply) => Ok(ApiResponse::Replayed(reply)),
+        Err(reply) => Ok(ApiResponse::Replayed(reply)),
     }
-}
-
-/// Returns the response to a repeated request, with the object as it is now.
-fn replayed(status: u16, object: Versioned) -> IdempotentResponse {
-    let Versioned { version, json, .. } = object;
-    IdempotentResponse { status, version: Some(version), body: json, object: None }
 }
 
 impl<P: Tenant> WriteAccess<P> {
@@ -229,7 +228,7 @@ impl<P: Tenant> WriteAccess<P> {
                 Ok(CreatedObject { status, id, body })
             };
             let done = run_idempotent(tx, key.as_ref(), now, rule, CreatedObject::to_stored)?;
-            if matches!(&done, PostOutcome::Replayed(IdempotentResponse { object: Some(_), .. })) {
+            if matches!(&done, Err(IdempotentResponse { object: Some(_), .. })) {
                 large.require_reserved(0)?;
             }
             Ok((Author::of(context), (done, tenant)))

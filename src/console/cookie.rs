@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::base::error::{Error, Result};
 use crate::config::Config;
-use crate::http::client::{Client, Scheme};
+use crate::http::client::Client;
 
 use super::ROOT;
 
@@ -38,7 +38,7 @@ impl ConsoleCookie {
     /// Returns the cookie for the address that the client uses. Browsers share cookies among the ports of a host, so the
     /// name contains the port.
     pub(super) fn new((name, max_age): CookieKind, client: &Client, config: &Config) -> Self {
-        let is_secure = client.scheme == Scheme::Https || is_behind_https(client, config);
+        let is_secure = client.is_https || is_behind_https(client, config);
         let prefix = if is_secure { "__Host-" } else { "" };
         let port = client.host.port_u16().map_or(String::new(), |port| format!("-{port}"));
         Self { name: format!("{prefix}{name}{port}"), is_secure, max_age }

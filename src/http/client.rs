@@ -32,33 +32,13 @@ pub struct OverTls;
 #[derive(Debug, Clone)]
 pub struct RejectedRequest(pub Error);
 
-/// The URL scheme that the client used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// Plain HTTP.
-    Http,
-    /// HTTPS, terminated by this server or by a trusted proxy.
-    Https,
-}
-
-impl Scheme {
-    /// Returns `http` or `https`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-}
-
 /// The client of a request, from the connection and from trusted headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
     /// The client's IP address. IPv4 is never shown as IPv4-mapped IPv6.
     pub address: IpAddr,
-    /// The URL scheme of the request.
-    pub scheme: Scheme,
+    /// Whether the client used HTTPS, terminated by this server or by a trusted proxy.
+    pub is_https: bool,
     /// The requested host, with its port if given. `localhost` if the request has no valid host.
     pub host: Authority,
 }
@@ -73,19 +53,17 @@ impl Client {
         let peer = peer_address(&parts.extensions);
         let asked =
             || parts.uri.authority().cloned().filter(is_host).or_else(|| host(headers.get(HOST)?));
-        let own = match parts.extensions.get::<OverTls>() {
-            Some(OverTls) => Scheme::Https,
-            None => Scheme::Http,
-        };
-        let (scheme, forwarded_host) = if proxies.trusts(peer) {
+        let own = parts.extensions.get::<OverTls>().is_some();
+        let (is_https, forwarded_host) = if proxies.trusts(peer) {
             let host = last_value(headers, FORWARDED_HOST).and_then(parse_host);
-            (forwarded_scheme(headers).unwrap_or(own), host)
+            let proto = last_value(headers, FORWARDED_PROTO);
+            (proto.map_or(own, |proto| proto.eq_ignore_ascii_case(b"https")), host)
         } else {
             (own, None)
         };
         Self {
             address: address(&parts.extensions, headers, proxies),
-            scheme,
+            is_https,
             host: forwarded_host
                 .or_else(asked)
                 .unwrap_or_else(|| Authority::from_static("localhost")),
@@ -97,7 +75,10 @@ impl Client {
     pub fn base_url<'a>(&self, public_url: Option<&'a str>) -> Cow<'a, str> {
         match public_url {
             Some(url) => Cow::Borrowed(url.trim_end_matches('/')),
-            None => Cow::Owned(format!("{}://{}", self.scheme.as_str(), self.host)),
+            None => {
+                let scheme = if self.is_https { "https" } else { "http" };
+                Cow::Owned(format!("{scheme}://{}", self.host))
+            }
         }
     }
 }
@@ -137,11 +118,6 @@ fn parse_address(entry: &[u8]) -> Option<IpAddr> {
         .or_else(|_| entry.parse::<SocketAddr>().map(|socket| socket.ip()))
         .ok()
         .map(|address| address.to_canonical())
-}
-
-fn forwarded_scheme(headers: &HeaderMap) -> Option<Scheme> {
-    let value = last_value(headers, FORWARDED_PROTO)?;
-    Some(if value.eq_ignore_ascii_case(b"https") { Scheme::Https } else { Scheme::Http })
 }
 
 /// Returns the last value of a list header, which the trusted peer itself wrote.
