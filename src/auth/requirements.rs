@@ -4,7 +4,7 @@
 use crate::resources::members::Level;
 
 /// The requirements of a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Requirements {
     /// The scope that the key must have.
     pub scope: Option<&'static str>,

@@ -29,19 +29,13 @@ impl IntoResponse for ApiResponse {
             Self::Created(one) => object(StatusCode::CREATED, one),
             Self::NoContent => StatusCode::NO_CONTENT.into_response(),
             Self::Replayed(IdempotentResponse { status, version, body, object: _ }) => {
-                let json = !body.is_empty();
-                let (tag, body) = match version {
-                    Some(version) => {
-                        let one = Versioned::new(version, body);
-                        (Some(etag_header(&one)), one.json)
-                    }
-                    None => (None, body),
-                };
                 let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-                let mut response = (status, body).into_response();
+                let mut response = match version {
+                    Some(version) => object(status, Versioned::new(version, body)),
+                    None if body.is_empty() => status.into_response(),
+                    None => with_headers(status, [JSON], body),
+                };
                 let headers = response.headers_mut();
-                headers.remove(CONTENT_TYPE);
-                headers.extend(json.then_some(JSON).into_iter().chain(tag));
                 headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
                 response
             }
@@ -50,7 +44,8 @@ impl IntoResponse for ApiResponse {
 }
 
 fn object(status: StatusCode, one: Versioned) -> Response {
-    with_headers(status, [JSON, etag_header(&one)], one.json)
+    let tag = HeaderValue::try_from(one.etag()).unwrap_or(HeaderValue::from_static(""));
+    with_headers(status, [JSON, (ETAG, tag)], one.json)
 }
 
 fn with_headers<const N: usize>(
@@ -65,10 +60,6 @@ fn with_headers<const N: usize>(
     response
 }
 
-fn etag_header(one: &Versioned) -> (HeaderName, HeaderValue) {
-    (ETAG, HeaderValue::try_from(one.etag()).unwrap_or(HeaderValue::from_static("")))
-}
-
 /// The header with the place of the fault in the value of `attr`.
 const ERROR_POSITION: HeaderName = HeaderName::from_static("error-position");
 
@@ -78,11 +69,10 @@ const ERROR_POSITION: HeaderName = HeaderName::from_static("error-position");
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self).unwrap_or_default();
-        let mut response = Response::new(Body::from(body));
-        *response.status_mut() =
-            StatusCode::from_u16(self.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status = StatusCode::from_u16(self.status());
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = with_headers(status, [JSON], body);
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = self.retry_after() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }

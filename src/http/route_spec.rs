@@ -14,7 +14,7 @@ use crate::base::error::Result;
 use crate::input::{FieldType, Input, Schema};
 
 /// An operation of the API.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct RouteSpec {
     /// The HTTP method.
     pub method: Method,
@@ -155,24 +155,7 @@ impl RouteSpec {
         requirements: Requirements,
         status: u16,
     ) -> Self {
-        Self {
-            method,
-            path,
-            operation,
-            resource,
-            requirements,
-            summary: "",
-            status,
-            body: None,
-            example: "",
-            response: None,
-            unversioned: false,
-            only_reads: false,
-            media_types: &[],
-            in_path: Vec::new(),
-            query: Vec::new(),
-            extra_statuses: Vec::new(),
-        }
+        Self { method, path, operation, resource, requirements, status, ..Self::default() }
     }
 
     /// Whether the operation needs no key.

@@ -181,11 +181,12 @@ impl Routes {
             let methods = methods.fallback(move |State(app): State<App>, request: Request| {
                 let allow = allow.clone();
                 async move {
-                    let response = match of_page {
+                    let mut response = match of_page {
                         Some(answer) => answer(&app, request),
                         None => other_method(app, request, guard).await,
                     };
-                    with_allow(response, allow)
+                    response.headers_mut().extend(allow.map(|allow| (ALLOW, allow)));
+                    response
                 }
             });
             for spelling in spellings(path) {
@@ -247,13 +248,13 @@ pub(super) fn spellings(path: &str) -> BTreeSet<String> {
     plain.flat_map(|path| [path.replace('@', "%40"), path]).collect()
 }
 
-fn allow_header<'m>(methods: impl Iterator<Item = &'m Method>) -> String {
+fn allow_header<'m>(methods: impl Iterator<Item = &'m Method>) -> Option<HeaderValue> {
     let mut methods: Vec<&str> = methods.map(Method::as_str).collect();
     if methods.contains(&"GET") {
         methods.push("HEAD");
     }
     methods.push("OPTIONS");
-    methods.join(", ")
+    HeaderValue::try_from(methods.join(", ")).ok()
 }
 
 /// Answers OPTIONS without a key. Any other method that the path lacks gets 405, but only after the checks of the key
@@ -269,12 +270,5 @@ async fn other_method(app: App, request: Request, guard: RouteGuard) -> Response
         }
     };
     extras.apply(&mut response);
-    response
-}
-
-fn with_allow(mut response: Response, allow: String) -> Response {
-    if let Ok(allow) = HeaderValue::try_from(allow) {
-        response.headers_mut().insert(ALLOW, allow);
-    }
     response
 }

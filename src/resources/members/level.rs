@@ -6,9 +6,10 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 /// The level of a member in an organization. A higher level includes the permissions of the lower ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// May see the organization and work in its open projects.
+    #[default]
     Member = 1,
     /// May also manage the organization.
     Admin = 8,
