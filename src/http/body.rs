@@ -53,13 +53,8 @@ where
     type Rejection = Error;
 
     fn from_request(request: Request, state: &S) -> impl Future<Output = Result<Self>> + Send {
-        let sent = read_json(request, BodyLimits::from_ref(state));
-        async {
-            match sent.await? {
-                Some(value) => input::require_object(value).map(Self),
-                None => Ok(Self(Map::new())),
-            }
-        }
+        let sent = <AnyJsonBody as FromRequest<S>>::from_request(request, state);
+        async { sent.await.and_then(|AnyJsonBody(value)| input::require_object(value)).map(Self) }
     }
 }
 
