@@ -17,7 +17,7 @@ use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input::{Input, JsonObject, require_object};
 use crate::mail::smtp::Mailer;
 use crate::resources::activity;
-use crate::resources::api_keys::{self, IssuedKey, TagKey};
+use crate::resources::api_keys::{self, IssuedKey, KeyPermissions, TagKey};
 use crate::resources::organizations::{self, NewOrganization};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::record_registry;
@@ -166,13 +166,13 @@ fn write_initial_records(
     let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
     let id = ApiKeyId(rng.uuid(now));
     let key = IssuedKey::generate(&tags, id, &mut rng)?;
-    api_keys::create(tx, key.to_new_api_key(user.id, "First key", &["*"]), now)?;
+    api_keys::create(tx, &key, "First key", KeyPermissions::all_of(user.id)?, now)?;
     activity::record(tx, None, &mut rng, now)?;
     Ok(CreatedWorkspace {
         organization_id,
         project_id,
         user_uuid: user.uuid,
         user_id: user.id,
-        api_key: key.value().to_owned(),
+        api_key: key.value,
     })
 }

@@ -16,7 +16,7 @@ use crate::ids::{ApiKeyId, InviteId, OutboxMessageId};
 use crate::input::{Email, FieldType, Input, JsonObject};
 use crate::leases;
 use crate::mail::compose::MailContent;
-use crate::resources::api_keys::{self, ApiKey, NewApiKey};
+use crate::resources::api_keys::{self, ApiKey, KeyPermissions, Scopes};
 use crate::resources::members::Membership;
 use crate::resources::organizations::{self, NewOrganization, Organization};
 use crate::resources::projects::{self, NewProject};
@@ -227,13 +227,17 @@ async fn create_key(app: &App, options: KeyOptions) -> Result<Value> {
     let rule = move |tx: &mut WriteTx<'_>, now: Timestamp| {
         let KeyOptions { email, label, scopes, organizations, projects, expires_in, existing } =
             options.clone();
-        let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let user = get_user(tx, &email)?;
         accounts::require_known(tx, "email", &user, existing)?;
-        let expires_at = expires_in.map(|seconds| now.plus_seconds(seconds));
-        let unlimited = issued.to_new_api_key(user.meta.id, &label, &scopes);
-        api_keys::create(tx, NewApiKey { organizations, projects, expires_at, ..unlimited }, now)?;
-        Ok(json!({ "id": issued.id(), "value": issued.value(), "label": label, "scopes": scopes }))
+        let permissions = KeyPermissions {
+            user: user.meta.id,
+            scopes: Scopes::new(scopes.clone())?,
+            organizations,
+            projects,
+            expires_at: expires_in.map(|seconds| now.plus_seconds(seconds)),
+        };
+        api_keys::create(tx, &issued, &label, permissions, now)?;
+        Ok(json!({ "id": issued.id, "value": issued.value, "label": label, "scopes": scopes }))
     };
     app.operate(rule).await
 }

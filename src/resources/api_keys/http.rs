@@ -118,8 +118,8 @@ async fn create(mut at: WriteAccess<Global>, JsonBody(sent): JsonBody) -> ApiRes
     }
     let issued = at.app.issue_key(None)?;
     at.post(move |tx, caller, _: &Global, now| {
-        super::issue(tx, &caller.key.permissions, &new, issued.id(), issued.secret(), now)?;
-        super::body_with(tx, issued.id(), Some(issued.value())).map(ApiResponse::Created)
+        super::issue(tx, &caller.key.permissions, &new, &issued, now)?;
+        super::body_with(tx, issued.id, Some(&issued.value)).map(ApiResponse::Created)
     })
     .await
 }
@@ -160,8 +160,8 @@ async fn roll(
     }
     let issued = at.app.issue_key(Some(id))?;
     at.post(move |tx, caller, _: &Global, now| {
-        super::rotate(tx, &caller.key.permissions, id, &sent, issued.secret(), now)?;
-        super::body_with(tx, id, Some(issued.value())).map(ApiResponse::Object)
+        super::rotate(tx, &caller.key.permissions, &issued, &sent, now)?;
+        super::body_with(tx, id, Some(&issued.value)).map(ApiResponse::Object)
     })
     .await
 }

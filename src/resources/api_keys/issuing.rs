@@ -12,7 +12,7 @@ use crate::store::{Order, Tx, Window, WriteTx};
 
 use super::permissions::{ExceedsGrantor, exceeds, organizations_of};
 use super::{
-    ApiKey, BY_USER, Fields, KeyPermissions, Meta, NewSecret, PersonalApiKeyAccess,
+    ApiKey, BY_USER, Fields, IssuedKey, KeyPermissions, Meta, PersonalApiKeyAccess,
     PersonalApiKeyFields, PersonalApiKeyPatch, record_grantor, remove, require_within_grantors,
 };
 
@@ -238,8 +238,7 @@ pub fn issue(
     tx: &mut WriteTx<'_>,
     grantor: &KeyPermissions,
     new: &Parsed<PersonalApiKeyFields>,
-    id: ApiKeyId,
-    secret: NewSecret,
+    issued: &IssuedKey,
     now: Timestamp,
 ) -> Result<()> {
     let new = new.get()?;
@@ -248,22 +247,21 @@ pub fn issue(
     for (_, id) in ended.iter().rev().skip(MAX_KEYS) {
         remove(tx, *id)?;
     }
-    tx.log_about::<ApiKey>(&id);
-    put_new(tx, id, new.label.clone(), wanted, secret, now)?;
-    record_grantor(tx, id, grantor)
+    tx.log_about::<ApiKey>(&issued.id);
+    put_new(tx, issued, new.label.clone(), wanted, now)?;
+    record_grantor(tx, issued.id, grantor)
 }
 
 /// Writes a new key.
 pub(super) fn put_new(
     tx: &mut WriteTx<'_>,
-    id: ApiKeyId,
+    issued: &IssuedKey,
     label: String,
     permissions: KeyPermissions,
-    secret: NewSecret,
     now: Timestamp,
 ) -> Result<()> {
     let KeyPermissions { user, scopes, organizations, projects, expires_at } = permissions;
-    let NewSecret { mask_value, hash } = secret;
+    let (id, hash, mask_value) = (issued.id, issued.hash.clone(), issued.mask_value.clone());
     tx.put(&ApiKey {
         meta: Meta { id, user, hash, retired: None, scopes, organizations, projects, expires_at },
         fields: Fields { label, mask_value, created_at: now, last_rolled_at: None },

@@ -24,9 +24,9 @@ use uuid::Uuid;
 use crate::base::error::{Error, Result};
 use crate::base::secret::{SeededRng, encode_base62, encode_base62_u128};
 use crate::base::time::Timestamp;
-use crate::ids::{ApiKeyId, UserId};
+use crate::ids::ApiKeyId;
 
-use super::{Meta, NewApiKey, NewSecret};
+use super::Meta;
 
 const PREFIX: &str = "phx_";
 const ID_LENGTH: usize = 22;
@@ -60,13 +60,6 @@ impl TagKey {
 #[derive(Clone)]
 pub struct PresentedSecret(String);
 
-impl PresentedSecret {
-    /// Returns the bytes to hash.
-    pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
 impl fmt::Debug for PresentedSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("PresentedSecret(..)")
@@ -92,9 +85,14 @@ pub fn parse(tags: &TagKey, text: &str) -> Option<(ApiKeyId, PresentedSecret)> {
 /// A new API key with its hash. Its text is shown once; the data file stores only the hash. It has no `Debug`, because it
 /// contains the key's text.
 pub struct IssuedKey {
-    id: ApiKeyId,
-    value: String,
-    secret: NewSecret,
+    /// The public id.
+    pub id: ApiKeyId,
+    /// The whole text of the key.
+    pub value: String,
+    /// The first four characters of the text, `...`, and the last four.
+    pub mask_value: String,
+    /// The Argon2id hash of the secret, as a PHC string.
+    pub hash: String,
 }
 
 impl IssuedKey {
@@ -104,39 +102,9 @@ impl IssuedKey {
         let secret = PresentedSecret(encode_base62(&rng.bytes()));
         let tag = tags.tag(&text, &secret.0);
         let value = format!("{PREFIX}{text}{}{tag}", secret.0);
-        // The first four characters, and the last four.
         let mask_value = format!("{PREFIX}...{}", &value[value.len() - 4..]);
         let hash = secret.hash(&rng.salt())?;
-        Ok(Self { id, value, secret: NewSecret { mask_value, hash } })
-    }
-
-    /// Returns the public id.
-    pub const fn id(&self) -> ApiKeyId {
-        self.id
-    }
-
-    /// Returns the secret in its stored form.
-    pub fn secret(&self) -> NewSecret {
-        self.secret.clone()
-    }
-
-    /// Returns the whole text of the key.
-    pub fn value(&self) -> &str {
-        &self.value
-    }
-
-    /// Returns the key of a user, without restrictions.
-    pub fn to_new_api_key(&self, user: UserId, label: &str, scopes: &[&str]) -> NewApiKey {
-        NewApiKey {
-            user,
-            label: label.to_owned(),
-            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
-            organizations: Vec::new(),
-            projects: Vec::new(),
-            expires_at: None,
-            id: self.id,
-            secret: self.secret(),
-        }
+        Ok(Self { id, value, mask_value, hash })
     }
 }
 
@@ -169,13 +137,13 @@ impl PresentedSecret {
     /// Returns the hash of this secret with this salt.
     pub(super) fn hash(&self, salt: &[u8; 16]) -> Result<String> {
         let params = Params::new(MEMORY, PASSES, LANES, None).map_err(Error::internal)?;
-        let hash = Argon2::from(params).hash_password_with_salt(self.as_bytes(), salt);
+        let hash = Argon2::from(params).hash_password_with_salt(self.0.as_bytes(), salt);
         hash.map(|hash| hash.to_string()).map_err(Error::internal)
     }
 
     /// Returns whether `hash` is the hash of this secret. Takes one run of Argon2.
     fn matches(&self, hash: &str) -> Result<bool> {
-        match Argon2::default().verify_password(self.as_bytes(), hash) {
+        match Argon2::default().verify_password(self.0.as_bytes(), hash) {
             Ok(()) => Ok(true),
             Err(password_hash::Error::PasswordInvalid) => Ok(false),
             Err(error) => Err(Error::internal(error)),
@@ -242,8 +210,8 @@ mod tests {
         let (tags, id, new) = key();
         let (parsed, secret) = parse(&tags, &new.value).expect("its own key");
         assert_eq!(parsed, id);
-        assert!(secret.matches(&new.secret.hash).expect("a hash"));
-        assert_eq!((new.value.len(), new.secret.mask_value.len()), (76, 11));
+        assert!(secret.matches(&new.hash).expect("a hash"));
+        assert_eq!((new.value.len(), new.mask_value.len()), (76, 11));
     }
 
     #[test]
@@ -281,7 +249,7 @@ mod tests {
         let hash = mine.hash(&[3; 16]).expect("a hash");
         assert!(hash.starts_with("$argon2id$v=19$m=1024,t=1,p=1$"), "{hash}");
         let dearer = Argon2::from(Params::new(2048, 2, 1, None).expect("parameters"));
-        let dearer = dearer.hash_password_with_salt(mine.as_bytes(), &[3; 16]).expect("a hash");
+        let dearer = dearer.hash_password_with_salt(mine.0.as_bytes(), &[3; 16]).expect("a hash");
         for hash in [hash, dearer.to_string()] {
             assert!(mine.matches(&hash).expect("a hash") && !other.matches(&hash).expect("a hash"));
         }

@@ -119,48 +119,22 @@ impl_record!(ApiKeyUse {
     references: |usage| [Reference::to::<ApiKey>(&usage.key)],
 });
 
-/// A key to create. Its text was created and its secret hashed before the transaction began.
-#[derive(Clone)]
-pub struct NewApiKey {
-    /// The user that the key belongs to.
-    pub user: UserId,
-    /// The name of the key.
-    pub label: String,
-    /// The scopes of the key.
-    pub scopes: Vec<String>,
-    /// The organizations that the key is limited to; empty for no limit.
-    pub organizations: Vec<OrganizationId>,
-    /// The projects that the key is limited to; empty for no limit.
-    pub projects: Vec<ProjectId>,
-    /// When the key expires; `None` for never.
-    pub expires_at: Option<Timestamp>,
-    /// The public id of the key.
-    pub id: ApiKeyId,
-    /// The secret of the key.
-    pub secret: NewSecret,
-}
-
-/// A new secret of a key, in its stored form. Not `Debug`, so that logs cannot contain it.
-#[derive(Clone)]
-pub struct NewSecret {
-    /// The masked value of the key.
-    pub mask_value: String,
-    /// Its Argon2id hash, as a PHC string.
-    pub hash: String,
-}
-
-/// Creates a key without a limit on its permissions, for the operator and for signup.
+/// Creates a key whose permissions no other key limits, for the operator and for signup. Its text was created and its
+/// secret hashed before the transaction began.
 ///
 /// # Errors
-/// 400 at `label`, `scopes`, `scoped_organizations` or `scoped_teams`; 404 if the user was deleted.
-pub fn create(tx: &mut WriteTx<'_>, new: NewApiKey, now: Timestamp) -> Result<()> {
-    let NewApiKey { user, label, scopes, organizations, projects, expires_at, id, secret } = new;
+/// 400 at `label`, `scoped_organizations` or `scoped_teams`; 404 if the user was deleted.
+pub fn create(
+    tx: &mut WriteTx<'_>,
+    issued: &IssuedKey,
+    label: &str,
+    permissions: KeyPermissions,
+    now: Timestamp,
+) -> Result<()> {
     let label = Name::<40>::read(&label.into()).map_err(|error| error.with_attr_prefix("label"))?;
-    let scopes = Scopes::new(scopes).map_err(|error| error.with_attr_prefix("scopes"))?;
-    issuing::require_organizations(tx, user, &organizations)?;
-    issuing::require_teams(tx, user, &projects)?;
-    let permissions = KeyPermissions { user, scopes, organizations, projects, expires_at };
-    issuing::put_new(tx, id, label, permissions, secret, now)
+    issuing::require_organizations(tx, permissions.user, &permissions.organizations)?;
+    issuing::require_teams(tx, permissions.user, &permissions.projects)?;
+    issuing::put_new(tx, issued, label, permissions, now)
 }
 
 /// Deletes a key with its last use. Requests with the key fail from the next one on.
@@ -214,7 +188,7 @@ pub fn require_can_rotate(
     sent.get().map(drop)
 }
 
-/// Gives a key a new secret, which can never have more access than the caller's key has now. The old secret remains
+/// Gives a key the issued secret, which can never have more access than the caller's key has now. The old secret remains
 /// valid for `grace_seconds`; the secret before it becomes invalid.
 ///
 /// # Errors
@@ -222,21 +196,19 @@ pub fn require_can_rotate(
 pub fn rotate(
     tx: &mut WriteTx<'_>,
     grantor: &KeyPermissions,
-    id: ApiKeyId,
+    issued: &IssuedKey,
     sent: &Parsed<RollFields>,
-    secret: NewSecret,
     now: Timestamp,
 ) -> Result<()> {
-    let mut key = get_manageable(tx, grantor, id)?;
+    let mut key = get_manageable(tx, grantor, issued.id)?;
     let grace = sent.get()?.grace_seconds.unwrap_or(0);
-    let NewSecret { mask_value, hash } = secret;
-    let hash = std::mem::replace(&mut key.meta.hash, hash);
+    let hash = std::mem::replace(&mut key.meta.hash, issued.hash.clone());
     let ends_at = now.plus_seconds(grace);
     key.meta.retired = (grace > 0).then_some(RetiredSecret { hash, ends_at });
-    key.fields.mask_value = mask_value;
+    key.fields.mask_value.clone_from(&issued.mask_value);
     key.fields.last_rolled_at = Some(now);
     tx.put(&key)?;
-    record_grantor(tx, id, grantor)
+    record_grantor(tx, issued.id, grantor)
 }
 
 /// The permissions of the keys that created the current and the previous value of a key, at that time. The operator and

@@ -12,7 +12,7 @@ use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
 use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
 use crate::mail::outbox::{self, Notification};
-use crate::resources::api_keys::{self, IssuedKey};
+use crate::resources::api_keys::{self, IssuedKey, KeyPermissions};
 use crate::resources::invites::{self, Invite, InviteLinks, TokenKind};
 use crate::resources::members::{self, JoinedBy, Membership, MembershipOrigin};
 use crate::resources::organizations::Organization;
@@ -219,7 +219,7 @@ pub fn accept(
     let first_key = match by {
         AcceptedBy::User(_) => None,
         AcceptedBy::Newcomer(key) => {
-            api_keys::create(tx, key.to_new_api_key(user, KEY_LABEL, &KEY_SCOPES), now)?;
+            api_keys::create(tx, key, KEY_LABEL, KeyPermissions::all_of(user)?, now)?;
             Some(key)
         }
     };
@@ -311,8 +311,8 @@ fn body(tx: &impl Tx, member: &Membership, first_key: Option<&IssuedKey>) -> Res
         user: JsonText::new(&user),
         organization: JoinedOrganization { id: fields.id, name: fields.name },
         personal_api_key: first_key.map(|key| FirstKey {
-            id: key.id(),
-            value: key.value(),
+            id: key.id,
+            value: &key.value,
             label: KEY_LABEL,
             scopes: &KEY_SCOPES,
         }),
