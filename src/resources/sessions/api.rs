@@ -12,7 +12,7 @@ use crate::resources::api_keys::ApiKey;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Order, Redaction, Tx, Window};
 
-use super::verified::check_live;
+use super::session_text::check_live;
 use super::{BY_USER, BoundKey, Fields, Meta, Session, SignInLink, SignInRequest, remove_all};
 
 choices! {

@@ -9,7 +9,6 @@ pub mod http;
 mod mail_code;
 mod session_text;
 mod sign_in;
-mod verified;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -28,13 +27,14 @@ use crate::store::{
 
 pub use api::RECORDS;
 pub use mail_code::{BrowserNonce, KnownBrowser, MailCode, render_mail};
-pub use session_text::{SecretDigest, SessionKeys, SessionText};
+pub use session_text::{
+    LiveSession, SecretDigest, SessionKeys, SessionText, VerifiedSession, get_live, verify,
+};
 use sign_in::{LINKS_BY_USER, REQUESTS_BY_USER};
 pub use sign_in::{
     MailRecipient, NewSignInRequest, SignInLink, SignInRequest, count_requests, create_from_link,
     create_from_mail, create_link, find_link, find_open_request, find_recipient, open_request,
 };
-pub use verified::{LiveSession, VerifiedSession, get_live, verify};
 
 /// The time after which every session ends: 7 days.
 const MAX_LIFETIME: Duration = Duration::from_hours(7 * 24);
@@ -226,7 +226,7 @@ fn most_dispensable(
 
 fn find_live(tx: &impl Tx, id: SessionId, now: Timestamp) -> Result<Option<LiveSession>> {
     let session = tx.meta::<Session>(&id)?;
-    session.map_or(Ok(None), |session| verified::check_live(tx, session, now))
+    session.map_or(Ok(None), |session| session_text::check_live(tx, session, now))
 }
 
 fn is_live(tx: &impl Tx, id: SessionId, now: Timestamp) -> Result<bool> {
@@ -278,7 +278,7 @@ pub fn find_ended(
     let mut sessions = Vec::new();
     tx.walk_until(&BY_USER, &(), 0, Order::Ascending, |row| {
         let id = row.meta.id;
-        if verified::check_live(tx, row.meta, now)?.is_none() {
+        if session_text::check_live(tx, row.meta, now)?.is_none() {
             sessions.push(id);
         }
         Ok(continue_if(sessions.len() < DELETE_BATCH))
