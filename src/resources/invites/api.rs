@@ -18,9 +18,10 @@ use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx, Window};
 
-use super::pending::delete_created_by;
 use super::project_access::{self, ProjectAccessList};
-use super::{BY_SERIAL, Fields, Invite, InviteKey, InviteLinks, InviteMail, Meta};
+use super::{
+    BY_SERIAL, Fields, Invite, InviteKey, InviteLinks, InviteMail, Meta, delete_created_by,
+};
 
 /// The maximum number of invites in a request.
 pub(super) const MAX_PER_REQUEST: usize = 20;

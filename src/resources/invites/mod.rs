@@ -4,7 +4,6 @@ pub mod api;
 pub mod http;
 mod links;
 mod mail;
-mod pending;
 mod project_access;
 
 use std::collections::BTreeMap;
@@ -21,7 +20,7 @@ use crate::mail::outbox::{self, Notification};
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
-use crate::store::{Index, Key, Reference, Table, Tx, WriteTx, impl_record};
+use crate::store::{Index, Key, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
 
 pub use api::{InviteFields, NewInvite, RECORDS, list};
 pub use links::{InviteLinks, TokenKind};
@@ -225,7 +224,7 @@ fn put(
         fields: shown,
     };
     let replaced = take(tx, organization, &invite.meta.address)?;
-    pending::require_room(tx, organization, terms.max_pending, now)?;
+    require_room(tx, organization, terms.max_pending, now)?;
     if let Some(replaced) = replaced
         && invite.fields.combine_pending_invites
         && !replaced.meta.is_expired(now)
@@ -314,4 +313,56 @@ impl InviteConfig {
     pub fn can_see_link(&self, caller: &Membership) -> bool {
         !self.sends_mail || caller.level.is_admin()
     }
+}
+
+/// The number of oldest invites that are searched for expired ones.
+const MAX_SCANNED: usize = 100;
+
+/// Checks that an organization may have one more invite. If the limit is reached, deletes the oldest expired invites,
+/// which lists show until then.
+///
+/// # Errors
+/// 400 `limit_reached` if the organization has the maximum number of pending invites.
+fn require_room(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    most: u64,
+    now: Timestamp,
+) -> Result<()> {
+    if tx.count::<Invite>(&organization)? < most {
+        return Ok(());
+    }
+    let oldest = Window { offset: 0, limit: MAX_SCANNED, order: Order::Ascending };
+    let mut expired = Vec::new();
+    tx.walk(&BY_SERIAL, &organization, oldest, |row| {
+        expired.extend(row.meta.has_ended(now).then_some(row.meta.id));
+        Ok(())
+    })?;
+    for id in expired {
+        delete(tx, (organization, id))?;
+        if tx.count::<Invite>(&organization)? < most {
+            return Ok(());
+        }
+    }
+    Err(Error::limit_reached(format!(
+        "An organization can have at most {most} pending invites. Delete one, or wait until one is accepted or expires."
+    )))
+}
+
+/// Deletes up to `limit` invites that a user created in an organization, with their unsent mails. Returns how many it
+/// deleted.
+fn delete_created_by(
+    tx: &mut WriteTx<'_>,
+    (organization, user): (OrganizationId, UserId),
+    limit: usize,
+) -> Result<usize> {
+    let window = Window { offset: 0, limit, order: Order::Ascending };
+    let is_theirs = |invite: &Meta| invite.created_by == Some(user);
+    let mut created = Vec::new();
+    tx.walk_where(&BY_SERIAL, &organization, window, is_theirs, |row| {
+        created.push(row.meta.id);
+        Ok(())
+    })?;
+    created.iter().try_for_each(|id| delete(tx, (organization, *id)))?;
+    Ok(created.len())
 }
