@@ -1,11 +1,8 @@
 //! The state that handlers share. Nothing is global to the process: two [`App`]s in one process share nothing.
 
-mod background;
 pub(crate) mod backups;
 pub(crate) mod blocking_pool;
 mod changes;
-mod compaction;
-mod health;
 mod mail_sign_in;
 mod maintenance;
 mod metrics;
@@ -15,9 +12,9 @@ mod quota;
 pub(crate) mod rate_limit;
 mod readiness;
 mod rendering;
-mod scrubber;
 mod sessions;
 mod signing;
+mod upkeep;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,11 +51,11 @@ use signing::SigningKeys;
 
 pub use blocking_pool::ReadAccess;
 pub use changes::WriteAccess;
-pub use health::Health;
 pub use organization_import::ImportedOrganization;
 pub use public_pages::{PageKey, PublicPages};
+pub use readiness::Health;
 pub use rendering::{LargeResponse, NewObject};
-pub use scrubber::ScrubResult;
+pub use upkeep::ScrubResult;
 
 /// The delay before the use of a key or session is recorded, so that the record does not compete with the request itself.
 const RECORD_USE_DELAY: Duration = Duration::from_millis(100);
@@ -113,7 +110,7 @@ impl App {
         config.require_complete()?;
         let mailer = Mailer::new(&config.mail)?;
         if mailer.is_none() {
-            background::warn_about_queued_mail(&store)?;
+            maintenance::warn_about_queued_mail(&store)?;
         }
         Self::build(store, config, mailer, true)
     }
@@ -139,7 +136,7 @@ impl App {
         let signing = SigningKeys::of(&store, config.link_base(), &secret)?;
         let served_mailer = mailer.clone().filter(|_| is_server);
         let leases =
-            background::begin_as_node(&store, &config, is_server, served_mailer.is_some())?;
+            maintenance::begin_as_node(&store, &config, is_server, served_mailer.is_some())?;
         let mail_worker = served_mailer.clone().map(|mailer| {
             let mails = Arc::new(InviteMails { links: signing.links.clone() });
             let (store, clock, lease) =
