@@ -212,8 +212,13 @@ impl App {
         let unused_bytes = self.space_usage().await.map(SpaceUsage::dead);
         let accepts_writes = self.require_ready().await.is_ok();
         let app = self.clone();
-        let read = tokio::task::spawn_blocking(move || app.read_health());
-        let (metrics, queued_mails, memory_bytes) = read.await.map_err(Error::internal)??;
+        let read = move || {
+            let mails = || outbox::queued_count(&*app.store().snapshot()?);
+            let queued_mails = app.sends_mail().then(mails).transpose()?;
+            Ok::<_, Error>((app.store().metrics(u64::MAX), queued_mails, resident_memory()))
+        };
+        let read = tokio::task::spawn_blocking(read).await.map_err(Error::internal)??;
+        let (metrics, queued_mails, memory_bytes) = read;
         let StoreMetrics { bytes: file_bytes, queued: queued_writes, .. } = metrics;
         Ok(Health {
             running_since: self.0.started_at,
@@ -226,12 +231,5 @@ impl App {
             last_scrub: self.last_scrub(),
             memory_bytes,
         })
-    }
-
-    fn read_health(&self) -> Result<(StoreMetrics, Option<u64>, Option<u64>)> {
-        let metrics = self.store().metrics(u64::MAX);
-        let mails = || outbox::queued_count(&*self.store().snapshot()?);
-        let queued_mails = self.sends_mail().then(mails).transpose()?;
-        Ok((metrics, queued_mails, resident_memory()))
     }
 }

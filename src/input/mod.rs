@@ -102,40 +102,32 @@
 //!
 //! This module depends on JSON, errors and schemas, but not on HTTP, storage or any resource.
 
+mod address;
 mod choice;
 mod date_time;
 mod decimal;
-mod email;
-mod flag;
 mod free;
-mod identifier;
 mod list;
 mod number;
-mod parsed;
 mod spec;
 mod text;
-mod web_url;
 
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use choice::{Choice, Choices, TimeZoneName};
+pub use address::{Email, WebUrl};
+pub use choice::{Choice, Choices, Flag, TimeZoneName};
 pub(crate) use choice::{choices, choices_schema, invalid_choice};
 pub use date_time::DateTime;
 pub use decimal::Decimal;
-pub use email::Email;
-pub use flag::Flag;
 pub use free::{FreeForm, FreeObject};
-pub use identifier::{Identifier, UuidField};
 pub use list::{ListOf, Tags, UrlList};
-pub use number::Integer;
-pub use parsed::{Parsed, ParsedWithKept};
+pub use number::{Identifier, Integer, UuidField};
 pub use spec::{Field, FieldType, Nested, Nullable, Required, Untyped};
 pub use text::{Exact, Name, Text};
 pub use utoipa::openapi::Schema;
-pub use web_url::WebUrl;
 
 #[doc(hidden)]
 pub use spec::{Property, object_schema, parse_field};
@@ -188,6 +180,63 @@ pub fn require_object(value: Value) -> Result<JsonObject> {
         Value::Object(members) => Ok(members),
         Value::Null => Err(Error::invalid("null", "No data provided")),
         other => Err(not_a_dictionary(&other)),
+    }
+}
+
+/// A parsed body whose error is reported later.
+///
+/// PostHog reports a missing object or missing rights before an invalid field. The body is therefore parsed once,
+/// ahead of the rule. The rule asks for the result at its own point, and may run twice.
+#[derive(Debug, Clone)]
+pub struct Parsed<T>(Result<T>);
+
+impl<T: Input> Parsed<T> {
+    /// Parses `body` and stores the result.
+    #[must_use]
+    pub fn new(body: &JsonObject) -> Self {
+        Self(T::parse(body))
+    }
+
+    /// Returns the input.
+    ///
+    /// # Errors
+    /// The error of [`Input::parse`], on every call.
+    pub fn get(&self) -> Result<&T> {
+        self.0.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// A parsed body, one text of which may stay as it is although no request may set it: a template or a signup has set it.
+#[derive(Debug, Clone)]
+pub struct ParsedWithKept<T> {
+    parsed: Parsed<T>,
+    /// The text, and the body without it. `None` if the body is valid.
+    kept: Option<(String, Parsed<T>)>,
+}
+
+impl<T: Input> ParsedWithKept<T> {
+    /// Parses `body`. The text that may stay is its member `name`.
+    #[must_use]
+    pub fn new(body: &JsonObject, name: &str) -> Self {
+        let parsed = Parsed::<T>::new(body);
+        let text = body.get(name).and_then(Value::as_str).filter(|_| parsed.get().is_err());
+        let kept = text.map(|text| {
+            let mut rest = body.clone();
+            rest.shift_remove(name);
+            (text.to_owned(), Parsed::new(&rest))
+        });
+        Self { parsed, kept }
+    }
+
+    /// Returns the input for an object with this text.
+    ///
+    /// # Errors
+    /// The error of [`Input::parse`], on every call.
+    pub fn get(&self, stored: Option<&str>) -> Result<&T> {
+        match &self.kept {
+            Some((sent, rest)) if stored == Some(sent.as_str()) => rest.get(),
+            _ => self.parsed.get(),
+        }
     }
 }
 
