@@ -2,20 +2,13 @@
 
 use uuid::Uuid;
 
-use crate::app::{ReadAccess, WriteAccess};
-use crate::auth::{Caller, Global, KeyReach, PathTarget, Requirements};
-use crate::base::error::{Error, Result};
+use crate::auth::{KeyReach, PathTarget};
 use crate::base::json::{Array, output};
-use crate::base::time::Timestamp;
 use crate::exchange::idempotency::IdempotencyRequest;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::JsonBody;
-use crate::http::path::PathId;
-use crate::http::routes::{RouteSpec, RouteTable, Routes};
+use crate::http::prelude::*;
+use crate::http::routes::RouteTable;
 use crate::ids::ApiKeyId;
-use crate::input::Parsed;
 use crate::resources::api_keys::{self, KeyPermissions};
-use crate::store::Tx;
 
 use super::api::PersonalApiKeyBody;
 use super::{ApiKey, PersonalApiKeyAccess, PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};

@@ -2,20 +2,11 @@
 
 use std::collections::HashSet;
 
-use crate::app::{ReadAccess, WriteAccess};
-use crate::auth::{InOrganization, InProject, Requirements, Tenant};
-use crate::base::error::Result;
-use crate::base::secret::Seed;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::JsonBody;
-use crate::http::paging::PageParams;
-use crate::http::path::PathId;
-use crate::http::routes::Routes;
+use crate::auth::Tenant;
+use crate::http::prelude::*;
 use crate::ids::{BatchExportId, ProjectId};
-use crate::input::Parsed;
 use crate::resources::members::Membership;
 use crate::resources::{cascade_delete, projects};
-use crate::store::{Order, Tx};
 
 use super::{
     BatchExport, BatchExportFields, BatchExportPatch, BatchExportState, ExportKey, Fields,

@@ -1,18 +1,9 @@
 //! `/api/projects/:project_id/dashboards/:dashboard_id/collaborators/`.
 
-use crate::app::{ReadAccess, WriteAccess};
-use crate::auth::{InProject, Requirements};
-use crate::base::error::Result;
-use crate::base::secret::Seed;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::JsonBody;
-use crate::http::path::PathParam;
-use crate::http::routes::Routes;
+use crate::http::prelude::*;
 use crate::ids::DashboardId;
-use crate::input::Parsed;
 use crate::resources::dashboards;
 use crate::resources::users::UserFilter;
-use crate::store::Tx;
 
 use super::{Collaborator, CollaboratorBody, NewCollaborator, RestrictedDashboard};
 

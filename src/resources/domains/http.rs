@@ -1,18 +1,9 @@
 //! `/api/organizations/:organization_id/domains/`.
 
-use crate::app::{ReadAccess, WriteAccess};
-use crate::auth::{InOrganization, Requirements};
 use crate::base::json::WriteJson;
-use crate::base::secret::Seed;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::{IgnoredBody, JsonBody};
-use crate::http::paging::PageParams;
-use crate::http::path::PathId;
-use crate::http::routes::Routes;
+use crate::http::prelude::*;
 use crate::ids::DomainId;
-use crate::input::Parsed;
 use crate::resources::members::Level;
-use crate::store::{Order, Tx};
 
 use super::certificate::{self, CertificateBody};
 use super::challenge::{Challenge, DomainLookup};

@@ -1,15 +1,8 @@
 //! `/api/organizations/:organization_id/invites/`.
 
-use crate::app::{App, ReadAccess, WriteAccess};
-use crate::auth::{InOrganization, Requirements};
-use crate::base::secret::Seed;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::{AnyJsonBody, JsonBody};
-use crate::http::paging::PageParams;
-use crate::http::path::PathId;
-use crate::http::routes::Routes;
+use crate::http::body::AnyJsonBody;
+use crate::http::prelude::*;
 use crate::ids::InviteId;
-use crate::store::Order;
 
 use super::api::{CreatedInvite, InviteBody, MAX_PER_REQUEST, created, read_all};
 use super::mail::{InviteMailBody, ListedInviteMail};

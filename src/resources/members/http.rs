@@ -1,17 +1,9 @@
 //! `/api/organizations/:organization_id/members/`.
 
-use crate::app::{ReadAccess, WriteAccess};
-use crate::auth::{InOrganization, Requirements};
-use crate::base::time::Timestamp;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::JsonBody;
-use crate::http::paging::PageParams;
-use crate::http::path::PathParam;
-use crate::http::routes::Routes;
-use crate::input::{Choice, DateTime, Email, Parsed};
+use crate::http::prelude::*;
+use crate::input::{Choice, DateTime, Email};
 use crate::resources::cascade_delete;
 use crate::resources::users::UserFilter;
-use crate::store::Order;
 
 use super::api::{MemberBody, MemberRightsBody};
 use super::{Filter, MemberPatch, Membership, Orders};

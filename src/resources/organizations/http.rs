@@ -2,21 +2,12 @@
 
 pub mod body;
 
-use crate::app::{ReadAccess, WriteAccess};
-use crate::auth::{CallerKey, Global, InOrganization, Requirements};
-use crate::base::error::Result;
+use crate::auth::CallerKey;
 use crate::base::json::{JsonItems, WrittenBy};
-use crate::base::secret::Seed;
-use crate::exchange::etag::Versioned;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::JsonBody;
-use crate::http::paging::PageParams;
-use crate::http::routes::Routes;
-use crate::input::Parsed;
+use crate::http::prelude::*;
 use crate::resources::members::{Level, Membership};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::{cascade_delete, roles};
-use crate::store::{Order, Tx, Window};
 
 use self::body::{MAX_PROJECTS, OrganizationBody, is_expensive, write_full};
 use super::{NewOrganization, Organization, OrganizationPatch};

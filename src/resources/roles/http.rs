@@ -3,22 +3,14 @@
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::app::{ReadAccess, WriteAccess};
-use crate::auth::{InOrganization, Requirements};
-use crate::base::error::{Error, Result};
-use crate::base::secret::Seed;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::JsonBody;
-use crate::http::paging::PageParams;
-use crate::http::path::{PathId, PathParam};
-use crate::http::query::QueryParams;
-use crate::http::routes::{PathParameter, Routes};
+use crate::http::prelude::*;
+use crate::http::routes::PathParameter;
 use crate::ids::{RoleId, RoleMembershipId};
-use crate::input::{Flag, Input, Parsed, Schema};
+use crate::input::{Flag, Input, Schema};
 use crate::resources::cascade_delete;
 use crate::resources::members::Level;
 use crate::resources::users::UserFilter;
-use crate::store::{Order, Record};
+use crate::store::Record;
 
 use super::api::{ListedRole, RoleBody, RoleMembershipBody, basic_body, list_members, member_body};
 use super::{

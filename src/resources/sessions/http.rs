@@ -1,10 +1,6 @@
 //! `/api/users/@me/sessions/`.
 
-use crate::app::{ReadAccess, WriteAccess};
-use crate::auth::{Global, Requirements};
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::path::PathId;
-use crate::http::routes::Routes;
+use crate::http::prelude::*;
 use crate::ids::SessionId;
 
 use super::api::{SessionBody, Viewer};

@@ -4,23 +4,15 @@ use std::sync::Arc;
 
 use axum::extract::State;
 
-use crate::app::App;
-use crate::auth::{PublicAccess, Requirements};
-use crate::base::error::{Error, Result};
-use crate::base::secret::Seed;
-use crate::base::time::Timestamp;
+use crate::auth::PublicAccess;
 use crate::exchange::idempotency::IdempotencyKey;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::JsonBody;
 use crate::http::html::HtmlPage;
-use crate::http::path::PathId;
-use crate::http::query::QueryParams;
-use crate::http::routes::Routes;
+use crate::http::prelude::*;
 use crate::ids::{InviteId, OrganizationId, RequesterId, UserId};
 use crate::resources::cascade_delete;
 use crate::resources::invites::InviteLinks;
 use crate::resources::users::{self, User};
-use crate::store::{Tx, WriteTx};
+use crate::store::WriteTx;
 
 use super::api::{InviteOffer, Signup};
 use super::{Acceptance, AcceptedBy, SignupConfig, SignupFields};

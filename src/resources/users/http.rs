@@ -6,16 +6,10 @@ use serde_json::{Map, Value};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::app::{ReadAccess, WriteAccess};
-use crate::auth::{Caller, Global, Requirements};
-use crate::base::error::{Error, Result};
 use crate::base::json::{JsonText, WriteJson, WrittenBy, output};
 use crate::base::patch::Patch;
-use crate::base::time::Timestamp;
-use crate::exchange::etag::Versioned;
-use crate::exchange::response::{ApiResponse, ApiResult};
-use crate::http::body::JsonBody;
-use crate::http::routes::{PathParameter, Routes};
+use crate::http::prelude::*;
+use crate::http::routes::PathParameter;
 use crate::ids::{OrganizationId, ProjectId, UUID_PATTERN, UserId, UserUuid};
 use crate::input::{ParsedWithKept, Schema, does_not_exist};
 use crate::resources::members::{self, Membership};
@@ -25,7 +19,7 @@ use crate::resources::organizations::http::body::{
 };
 use crate::resources::projects;
 use crate::resources::projects::api::ProjectSummary;
-use crate::store::{Tx, WriteTx};
+use crate::store::WriteTx;
 
 use super::api::{ThemeMode, ToolbarMode};
 use super::{Profile, User, UserFilter, UserPatch};
