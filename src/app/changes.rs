@@ -46,22 +46,7 @@ pub struct WriteAccess<P> {
 }
 
 impl<P: Tenant> WriteAccess<P> {
-    /// Reads data that a later write of the same caller depends on. Authorizes the caller again in a new snapshot,
-    /// which is released before this returns.
-    ///
-    /// # Errors
-    /// The errors of the authorization and of `read`.
-    pub(crate) fn read_for_change<T>(
-        &self,
-        read: impl FnOnce(&Snapshot, &P) -> Result<T>,
-    ) -> Result<T> {
-        let tx = self.app.store().snapshot()?;
-        let context = self.auth.renew(&*tx, self.app.now())?;
-        read(&tx, &P::of(&context)?)
-    }
-
-    /// Authorizes the caller again in a new snapshot, for a request that only reads and has a body: no snapshot may be held
-    /// while the body arrives.
+    /// Authorizes the caller again in a new snapshot, to read after the body has arrived: no snapshot may be held until then.
     ///
     /// # Errors
     /// The errors of the authorization.

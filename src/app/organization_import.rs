@@ -14,7 +14,7 @@ use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::cascade_delete;
 use crate::resources::record_registry;
-use crate::resources::relocation::{Accounts, Batches, Plan, select};
+use crate::resources::relocation::{Batches, Plan, select};
 use crate::resources::shared::import_mark::Attempt;
 use crate::store::{OpenError, Progress, Snapshot, StagedExport, WriteTx, folder_of};
 
@@ -85,15 +85,14 @@ impl App {
             tracing::warn!(%organization, %error, "marks of an import are left for the background task");
         }
         tracing::info!(%organization, lines, "imported an organization");
-        let Accounts { created, kept } = plan.accounts;
         Ok(ImportedOrganization {
             id: organization,
             name: plan.name.clone(),
             slug,
             projects: plan.projects.clone(),
             lines,
-            accounts_created: created,
-            accounts_kept: kept,
+            accounts_created: plan.accounts_created,
+            accounts_kept: plan.users.len(),
             keys: plan.keys.len(),
             keys_left_out: plan.keys_left_out,
             secrets,

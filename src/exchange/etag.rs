@@ -42,21 +42,15 @@ impl Versioned {
     }
 }
 
-/// An entity tag in a request header.
-struct SentTag<'h> {
-    weak: bool,
-    /// The text between the quotes.
-    opaque: &'h str,
-}
-
-/// Iterates over the tags in a header value like `"a", W/"b"`, up to the first malformed tag.
-fn parse_tags(mut header: &str) -> impl Iterator<Item = SentTag<'_>> {
+/// Iterates over the tags in a header value like `"a", W/"b"`, up to the first malformed tag: whether a tag is weak, and the
+/// text between its quotes.
+fn parse_tags(mut header: &str) -> impl Iterator<Item = (bool, &str)> {
     std::iter::from_fn(move || {
         let text = header.trim_start_matches([' ', '\t', ',']);
         let strong = text.strip_prefix("W/");
         let (opaque, rest) = strong.unwrap_or(text).strip_prefix('"')?.split_once('"')?;
         header = rest;
-        Some(SentTag { weak: strong.is_some(), opaque })
+        Some((strong.is_some(), opaque))
     })
 }
 
@@ -64,9 +58,8 @@ fn parse_tags(mut header: &str) -> impl Iterator<Item = SentTag<'_>> {
 /// 13.1.2); `*` matches every tag.
 pub fn matches_any(if_none_match: &str, tag: &str) -> bool {
     if_none_match.trim() == "*"
-        || parse_tags(if_none_match).any(|sent| {
-            let plain = sent.opaque.strip_suffix(GZIP_SUFFIX).unwrap_or(sent.opaque);
-            Some(plain) == opaque_part(tag)
+        || parse_tags(if_none_match).any(|(_, sent)| {
+            Some(sent.strip_suffix(GZIP_SUFFIX).unwrap_or(sent)) == opaque_part(tag)
         })
 }
 
@@ -98,9 +91,9 @@ impl IfMatch {
         if if_match.trim() == "*" {
             return Self::Anything;
         }
-        let strong = parse_tags(if_match).filter(|sent| !sent.weak);
+        let strong = parse_tags(if_match).filter(|(is_weak, _)| !is_weak);
         Self::Versions(
-            strong.filter_map(|sent| sent.opaque.split_once('-')?.0.parse().ok()).collect(),
+            strong.filter_map(|(_, sent)| sent.split_once('-')?.0.parse().ok()).collect(),
         )
     }
 

@@ -12,7 +12,6 @@ use rand::Rng;
 use uuid::{Builder, Uuid};
 
 use crate::ids::{ApiKeyId, OrganizationId, SessionId};
-use crate::resources::sessions::VerifiedSession;
 
 /// Requests that take longer are logged as warnings.
 pub(super) const SLOW_REQUEST: Duration = Duration::from_secs(1);
@@ -33,15 +32,7 @@ pub(super) struct LogContext {
 }
 
 impl LogContext {
-    pub(super) fn of_key(key: ApiKeyId) -> Self {
-        Self::new(Some(key), None)
-    }
-
-    pub(super) fn of_session(session: &VerifiedSession) -> Self {
-        Self::new(session.key(), Some(session.id()))
-    }
-
-    fn new(key: Option<ApiKeyId>, session: Option<SessionId>) -> Self {
+    pub(super) fn new(key: Option<ApiKeyId>, session: Option<SessionId>) -> Self {
         Self { key, session, organization: None, started: Instant::now() }
     }
 

@@ -192,7 +192,7 @@ pub(super) fn authenticate(
 ) -> Result<Option<(Credential, Arc<Snapshot>)>> {
     let (headers, extensions) = (request.headers(), request.extensions());
     if let Some(session) = extensions.get::<VerifiedSession>() {
-        extras.log_context = Some(LogContext::of_session(session));
+        extras.log_context = Some(LogContext::new(session.key(), Some(session.id())));
         extras.rate_limit = match session.key() {
             _ if extensions.get::<AccessProbe>().is_some() => None,
             Some(key) => app.rate_limiter().check_key(key)?,
@@ -220,7 +220,7 @@ pub(super) fn authenticate(
             return Err(error);
         }
     };
-    extras.log_context = Some(LogContext::of_key(presented.key()));
+    extras.log_context = Some(LogContext::new(Some(presented.key()), None));
     extras.rate_limit = app.rate_limiter().check_key(presented.key())?;
     Ok(Some((Credential::Key(presented), tx)))
 }

@@ -10,7 +10,7 @@ use crate::input::Parsed;
 use crate::resources::{members, projects};
 use crate::store::{Order, Tx, Window, WriteTx};
 
-use super::permissions::{ExceedsGrantor, exceeds, organizations_of};
+use super::permissions::{TENANT_FIELDS, exceeds, organizations_of};
 use super::{
     ApiKey, BY_USER, Fields, IssuedKey, KeyPermissions, Meta, PersonalApiKeyAccess,
     PersonalApiKeyFields, PersonalApiKeyPatch, record_grantor, remove, require_within_grantors,
@@ -39,9 +39,8 @@ pub(super) fn get_manageable(
     let key = get_own(tx, grantor.user, id)?;
     match exceeds(tx, &KeyPermissions::of(key.meta.clone()), grantor)? {
         None => Ok(key),
-        Some(excess) => Err(Error::denied(format!(
-            "This API key cannot change a key with more access: {}.",
-            excess.fields()
+        Some(fields) => Err(Error::denied(format!(
+            "This API key cannot change a key with more access: {fields}."
         ))),
     }
 }
@@ -51,7 +50,7 @@ fn require_within_grantor(
     wanted: &KeyPermissions,
     grantor: &KeyPermissions,
 ) -> Result<()> {
-    exceeds(tx, wanted, grantor)?.map_or(Ok(()), |excess| Err(exceeds_error(excess)))
+    exceeds(tx, wanted, grantor)?.map_or(Ok(()), |fields| Err(exceeds_error(fields)))
 }
 
 /// Lets a limited key name only organizations and projects that its own limits include. A key that names others would
@@ -70,11 +69,10 @@ fn require_included(
     let included =
         organizations.iter().all(|id| grantor.includes_organization(*id, organization_of))
             && projects.iter().all(|id| grantor.includes_project(*id, organization_of(*id)));
-    if included { Ok(()) } else { Err(exceeds_error(ExceedsGrantor::Tenants)) }
+    if included { Ok(()) } else { Err(exceeds_error(TENANT_FIELDS)) }
 }
 
-fn exceeds_error(excess: ExceedsGrantor) -> Error {
-    let fields = excess.fields();
+fn exceeds_error(fields: &str) -> Error {
     Error::denied(format!("This API key cannot grant more access than it has: {fields}."))
 }
 
@@ -143,7 +141,7 @@ fn inherit<T: Clone>(sent: &Patch<Vec<T>>, held: &[T]) -> Result<Vec<T>> {
         Patch::Absent => Ok(held.to_vec()),
         Patch::Value(named) if !named.is_empty() => Ok(named.clone()),
         _ if held.is_empty() => Ok(Vec::new()),
-        _ => Err(exceeds_error(ExceedsGrantor::Tenants)),
+        _ => Err(exceeds_error(TENANT_FIELDS)),
     }
 }
 

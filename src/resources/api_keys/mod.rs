@@ -266,10 +266,9 @@ fn require_within_grantors(
     };
     let retired = retired.filter(|_| key.is_in_grace(now));
     for grantor in [current].iter().chain(&retired) {
-        if let Some(excess) = exceeds(tx, wanted, grantor)? {
+        if let Some(fields) = exceeds(tx, wanted, grantor)? {
             return Err(Error::denied(format!(
-                "A value of this API key was created by a key with less access: {}. Roll the key without a grace period first.",
-                excess.fields()
+                "A value of this API key was created by a key with less access: {fields}. Roll the key without a grace period first."
             )));
         }
     }

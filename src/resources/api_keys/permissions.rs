@@ -28,30 +28,8 @@ pub struct KeyPermissions {
     pub expires_at: Option<Timestamp>,
 }
 
-/// A way in which one key has more access than another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExceedsGrantor {
-    /// It acts for another user.
-    User,
-    /// It has more scopes.
-    Scopes,
-    /// It can access more organizations or projects.
-    Tenants,
-    /// It expires later.
-    Expiry,
-}
-
-impl ExceedsGrantor {
-    /// Returns the names of the fields, for error messages.
-    pub const fn fields(self) -> &'static str {
-        match self {
-            Self::User => "user_id",
-            Self::Scopes => "scopes",
-            Self::Tenants => "scoped_organizations, scoped_teams",
-            Self::Expiry => "expires_at",
-        }
-    }
-}
+/// The fields that limit which organizations and projects a key can access.
+pub(super) const TENANT_FIELDS: &str = "scoped_organizations, scoped_teams";
 
 impl KeyPermissions {
     /// Returns the permissions of a key.
@@ -79,8 +57,8 @@ impl KeyPermissions {
         self.organizations.is_empty() && self.projects.is_empty()
     }
 
-    /// Returns the first way in which this key has more access than `other`, or `None` if it is within `other`.
-    /// `organization_of` returns the organization of a project, or `None` if the project was deleted. A deleted project
+    /// Returns the names of the first fields by which this key has more access than `other`, or `None` if it is within
+    /// `other`. `organization_of` returns the organization of a project, or `None` if the project was deleted. A deleted project
     /// gives no access, and its id is never reused.
     ///
     /// The rule compares what the keys can access, so it is reflexive and transitive. A key limited to projects is
@@ -91,19 +69,19 @@ impl KeyPermissions {
         &self,
         other: &Self,
         organization_of: impl Fn(ProjectId) -> Option<OrganizationId>,
-    ) -> Option<ExceedsGrantor> {
+    ) -> Option<&'static str> {
         if self.user != other.user {
-            return Some(ExceedsGrantor::User);
+            return Some("user_id");
         }
         if !self.scopes.are_within(&other.scopes) {
-            return Some(ExceedsGrantor::Scopes);
+            return Some("scopes");
         }
         if !self.tenants_within(other, organization_of) {
-            return Some(ExceedsGrantor::Tenants);
+            return Some(TENANT_FIELDS);
         }
         let outlasts =
             other.expires_at.is_some_and(|end| self.expires_at.is_none_or(|mine| mine > end));
-        outlasts.then_some(ExceedsGrantor::Expiry)
+        outlasts.then_some("expires_at")
     }
 
     fn tenants_within(
@@ -155,12 +133,12 @@ impl KeyPermissions {
     }
 }
 
-/// Returns the first way in which `one` has more access than `other`, or `None` if it is within `other`.
+/// Returns the names of the first fields by which `one` has more access than `other`, or `None` if it is within `other`.
 pub(super) fn exceeds(
     tx: &impl Tx,
     one: &KeyPermissions,
     other: &KeyPermissions,
-) -> Result<Option<ExceedsGrantor>> {
+) -> Result<Option<&'static str>> {
     let organizations = organizations_of(tx, &one.projects)?;
     Ok(one.exceeds(other, |id| organizations.get(&id).copied()))
 }
@@ -334,6 +312,6 @@ mod tests {
             assert_eq!(within(&one, &other), expected, "{one:?} within {other:?}");
         }
         let theirs = KeyPermissions { user: UserId(2), ..all.clone() };
-        assert_eq!(theirs.exceeds(&all, organization_of), Some(ExceedsGrantor::User));
+        assert_eq!(theirs.exceeds(&all, organization_of), Some("user_id"));
     }
 }

@@ -120,9 +120,10 @@ async fn verify(
     if let Some(reply) = at.find_stored_response(|_, _, _| Ok(()))? {
         return at.app.repeat(reply).await;
     }
-    let challenge = at.read_for_change(|tx, tenant: &InOrganization| {
-        Challenge::of(tx, (tenant.member.organization, id))
-    })?;
+    let challenge = {
+        let read = at.read_access()?;
+        Challenge::of(&*read.snapshot, (read.tenant.member.organization, id))?
+    };
     challenge.require_unverified()?;
     let name = challenge.name(&at.app.config().dns_challenge_prefix);
     let records = at.app.dns().lookup_txt(&format!("{name}."), at.consumer).await?;

@@ -34,15 +34,6 @@ const KEY_TABLES: &[Table] = &[Table::ApiKeys, Table::ApiKeyUses, Table::ApiKeyM
 /// The tables of accounts.
 const ACCOUNT_TABLES: &[Table] = &[Table::Users, Table::UserProfiles, Table::LinkAccounts];
 
-/// The accounts in an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Accounts {
-    /// How many are added.
-    pub created: usize,
-    /// How many users have an account here, which is kept.
-    pub kept: usize,
-}
-
 /// What an import of an organization adds.
 pub struct Plan {
     /// The organization.
@@ -51,10 +42,10 @@ pub struct Plan {
     pub name: String,
     /// Its projects.
     pub projects: Vec<ProjectId>,
-    /// The accounts.
-    pub accounts: Accounts,
-    /// The users that have an account here, with its number.
-    users: UserMap,
+    /// How many accounts are added.
+    pub accounts_created: usize,
+    /// The users that have an account here, which is kept, with its number.
+    pub users: UserMap,
     /// The API keys to add.
     pub keys: HashSet<ApiKeyId>,
     /// How many API keys are left out: their secrets are not valid here, or their users have an account here.
@@ -81,7 +72,7 @@ impl Plan {
             organization,
             name: String::new(),
             projects: Vec::new(),
-            accounts: Accounts { created: 0, kept: users.len() },
+            accounts_created: 0,
             users,
             keys: HashSet::new(),
             keys_left_out: 0,
@@ -97,7 +88,7 @@ impl Plan {
         self.name = named.fields.name;
         self.projects = collect::<Project, _, _>(export, &id, |project| Some(project.id))?;
         export.scan::<User, _>(&(), ALL_ROWS, |row| {
-            self.accounts.created += usize::from(!self.users.contains_key(&row.meta.id));
+            self.accounts_created += usize::from(!self.users.contains_key(&row.meta.id));
             Ok(())
         })?;
         export.scan::<ApiKey, _>(&(), ALL_ROWS, |row| {
