@@ -3,7 +3,8 @@
 //! response announces that the connection closes.
 
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -84,7 +85,7 @@ const MAX_DISCARDED: usize = 64 * 1024;
 /// Keeps what is left of a request's body that the service drops.
 pub(super) fn keep_rest(body: Incoming, slot: &Slot) {
     if !body.is_end_stream() {
-        slot.unread().keep(body);
+        *slot.unread.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
     }
 }
 
@@ -94,7 +95,7 @@ pub(super) fn keep_rest(body: Incoming, slot: &Slot) {
 /// Returns false if the response must announce that the connection closes: if the rest is too long, its end is unknown, or it is
 /// not `expected` to arrive.
 pub(super) async fn discard_rest(slot: &Arc<Slot>, limit: Duration, expected: bool) -> bool {
-    let rest = slot.unread().take();
+    let rest = slot.unread.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(rest) = rest else { return true };
     if !expected {
         return false;
@@ -109,14 +110,14 @@ pub(super) async fn discard_rest(slot: &Arc<Slot>, limit: Duration, expected: bo
         return false;
     }
     let slot = Arc::clone(slot);
-    slot.unread().set_arriving(true);
+    slot.is_arriving.store(true, Ordering::Relaxed);
     tokio::spawn(async move {
         tokio::select! {
             _ = discard(body) => {}
             () = sleep(limit) => {}
             () = slot.stopping() => {}
         }
-        slot.unread().set_arriving(false);
+        slot.is_arriving.store(false, Ordering::Relaxed);
     });
     true
 }

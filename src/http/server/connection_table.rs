@@ -43,7 +43,10 @@ pub(super) struct Slot {
     group: ClientGroup,
     table: ConnectionTable,
     state: Arc<ConnectionState>,
-    unread: UnreadBody,
+    /// What the service left of the body of the current request.
+    pub(super) unread: Mutex<Option<Incoming>>,
+    /// Whether the bytes that arrive belong to a request that has its response.
+    pub(super) is_arriving: AtomicBool,
     _socket: OwnedSemaphorePermit,
 }
 
@@ -111,13 +114,13 @@ impl ConnectionTable {
         };
         let mut groups = self.lock();
         let replaced_idle = groups.make_room(group, address, limits)?;
-        let state = Arc::new(ConnectionState::idle(self.next_idle()));
+        let state = Arc::new(ConnectionState(AtomicU64::new(self.next_idle())));
         let (close, closed) = oneshot::channel();
         let entry = ConnectionEntry { state: Arc::clone(&state), _close: close };
         groups.0.entry(group).or_default().push(entry);
         drop(groups);
-        let unread = UnreadBody::default();
-        let slot = Slot { group, table: self.clone(), state, unread, _socket: socket };
+        let (unread, is_arriving) = (Mutex::default(), AtomicBool::default());
+        let slot = Slot { group, table: self.clone(), state, unread, is_arriving, _socket: socket };
         Some(AcceptedConnection { slot: Arc::new(slot), closed, replaced_idle })
     }
 
@@ -136,7 +139,8 @@ impl Slot {
     /// # Errors
     /// `ConnectionAborted` if the slot was given to another connection.
     pub(super) fn begin_request(&self) -> io::Result<()> {
-        if self.state.begin() {
+        let begin = |state: u64| (state != CLOSED).then_some(ACTIVE);
+        if self.state.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, begin).is_ok() {
             return Ok(());
         }
         Err(io::Error::new(
@@ -166,11 +170,6 @@ impl Slot {
         self.table.0.turns.poll_take(self.group.network, LARGE_PART_TURNS, waiting, cx)
     }
 
-    /// Returns what the service left of the body of the current request.
-    pub(super) fn unread(&self) -> &UnreadBody {
-        &self.unread
-    }
-
     /// Completes when the server stops.
     pub(super) async fn stopping(&self) {
         // The table holds the sender, so the wait cannot fail.
@@ -179,13 +178,13 @@ impl Slot {
 
     /// Records that the response is complete.
     pub(super) fn end_answer(&self) {
-        self.state.end();
+        self.state.change(ACTIVE, ANSWERED);
     }
 
     /// Records that the kernel has everything written so far.
     pub(super) fn flushed(&self) {
-        if self.state.is_answered() {
-            self.state.finish(self.table.next_idle());
+        if self.state.0.load(Ordering::Acquire) == ANSWERED {
+            self.state.change(ANSWERED, self.table.next_idle());
         }
     }
 }
@@ -234,8 +233,8 @@ impl ClientGroups {
     /// Returns false if no connection of these groups is idle.
     fn close_idle(&mut self, may_lose: impl Fn(ClientGroup, usize) -> bool) -> bool {
         while let Some((group, number, state)) = self.longest_idle(&may_lose) {
-            // False if a request came meanwhile.
-            if state.close(number) {
+            // False if a request came meanwhile. A closed connection accepts no further requests.
+            if state.change(number, CLOSED) {
                 self.remove(group, &state);
                 return true;
             }
@@ -278,73 +277,17 @@ const ANSWERED: u64 = u64::MAX - 1;
 const CLOSED: u64 = u64::MAX - 2;
 
 /// The state of one connection. An idle connection has a number below [`CLOSED`], which is smaller the longer it is idle.
-pub(super) struct ConnectionState(AtomicU64);
+struct ConnectionState(AtomicU64);
 
 impl ConnectionState {
-    /// Creates the state of an idle connection with this number.
-    pub(super) fn idle(number: u64) -> Self {
-        Self(AtomicU64::new(number))
-    }
-
-    /// Marks the connection as active. Returns false if it is closed.
-    pub(super) fn begin(&self) -> bool {
-        let begin = |state: u64| (state != CLOSED).then_some(ACTIVE);
-        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, begin).is_ok()
-    }
-
-    /// Marks the response as complete.
-    pub(super) fn end(&self) {
-        self.change(ACTIVE, ANSWERED);
-    }
-
-    pub(super) fn is_answered(&self) -> bool {
-        self.0.load(Ordering::Acquire) == ANSWERED
-    }
-
-    /// Marks the connection as idle once the kernel has the response.
-    pub(super) fn finish(&self, number: u64) {
-        self.change(ANSWERED, number);
-    }
-
     /// Returns the number of an idle connection, or `None` if the connection is not idle.
-    pub(super) fn idle_number(&self) -> Option<u64> {
+    fn idle_number(&self) -> Option<u64> {
         Some(self.0.load(Ordering::Acquire)).filter(|state| *state < CLOSED)
-    }
-
-    /// Closes the connection if it is still idle with this number. A closed connection accepts no further requests.
-    pub(super) fn close(&self, number: u64) -> bool {
-        self.change(number, CLOSED)
     }
 
     /// Replaces the state `from`. Returns false if the connection is in another one.
     fn change(&self, from: u64, to: u64) -> bool {
         self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-}
-
-/// What the service left of the body of a connection's current request.
-#[derive(Default)]
-pub(super) struct UnreadBody {
-    rest: Mutex<Option<Incoming>>,
-    is_arriving: AtomicBool,
-}
-
-impl UnreadBody {
-    pub(super) fn keep(&self, rest: Incoming) {
-        *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = Some(rest);
-    }
-
-    pub(super) fn take(&self) -> Option<Incoming> {
-        self.rest.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Whether the bytes that arrive belong to a request that has its response.
-    pub(super) fn is_arriving(&self) -> bool {
-        self.is_arriving.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn set_arriving(&self, is_arriving: bool) {
-        self.is_arriving.store(is_arriving, Ordering::Relaxed);
     }
 }
 

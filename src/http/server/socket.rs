@@ -6,6 +6,7 @@ use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -92,7 +93,7 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        if buffer.filled().len() > before && !self.slot.unread().is_arriving() {
+        if buffer.filled().len() > before && !self.slot.is_arriving.load(Ordering::Relaxed) {
             self.slot.begin_request()?;
         }
         Poll::Ready(Ok(()))
