@@ -96,7 +96,10 @@ impl BlockingPool {
     ) -> Result<T> {
         let interest = Arc::new(CancelToken::with_timeout(self.time_limit));
         let _waiting = CancelOnDrop(Arc::clone(&interest));
-        let slot = self.queue.acquire(consumer).await.map_err(|QueueFull| self.refuse())?;
+        let slot = self.queue.acquire(consumer).await.map_err(|QueueFull| {
+            self.refused.increment(1);
+            Error::overloaded(RETRY_AFTER, "too many long reads of the tenant are waiting")
+        })?;
         let times = self.times.clone();
         let done = run_low_priority(Priority::Answer, move || {
             // The work may run a moment longer than its client waits, so it holds the slot itself.
@@ -107,11 +110,6 @@ impl BlockingPool {
             response
         });
         done.await?
-    }
-
-    fn refuse(&self) -> Error {
-        self.refused.increment(1);
-        Error::overloaded(RETRY_AFTER, "too many long reads of the tenant are waiting")
     }
 
     /// Returns the number of running reads.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
 use crate::fair::fair_queue::Consumer;
-use crate::ids::{ProjectId, UserId};
+use crate::ids::ProjectId;
 use crate::resources::api_keys::KeyPermissions;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::{self, Organization};
@@ -70,7 +70,8 @@ impl AuthContext {
 /// 401, 404 or 403, in the order that `docs/spec/authentication.md` describes.
 pub fn authorize(tx: &impl Tx, auth: &AuthRequest, now: Timestamp) -> Result<AuthContext> {
     let key = CallerKey::find(tx, &auth.credential, now)?;
-    let user = active_user(tx, key.permissions.user)?;
+    let user = tx.meta::<User>(&key.permissions.user)?.filter(|user| user.is_active);
+    let user = user.ok_or_else(Error::authentication_failed)?;
     let caller = Caller { user, key: Arc::new(key) };
     admit(tx, caller, (auth.requirements, auth.target), &auth.ids)
 }
@@ -111,10 +112,6 @@ pub(super) fn admit(
         require_can_invite(tx, member)?;
     }
     Ok(AuthContext { caller, member, project })
-}
-
-fn active_user(tx: &impl Tx, id: UserId) -> Result<users::Meta> {
-    tx.meta::<User>(&id)?.filter(|user| user.is_active).ok_or_else(Error::authentication_failed)
 }
 
 /// The objects that the path's ids name.

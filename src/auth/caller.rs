@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, SessionId};
-use crate::resources::api_keys::{self, ApiKey, KeyPermissions};
+use crate::resources::api_keys::{ApiKey, KeyPermissions};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::{self, Organization};
 use crate::resources::sessions::{self, LiveSession, VerifiedSession};
@@ -116,7 +116,10 @@ impl CallerKey {
     pub(super) fn find(tx: &impl Tx, credential: &Credential, now: Timestamp) -> Result<Self> {
         match credential {
             Credential::Key(presented) => {
-                let key = find_valid_key(tx, presented, now)?;
+                // A rotated secret stays valid during its grace period.
+                let key = tx.meta::<ApiKey>(&presented.key())?.filter(|key| !key.is_expired(now));
+                let key = key.and_then(|key| key.for_secret(presented.hash(), now));
+                let key = key.ok_or_else(Error::authentication_failed)?;
                 Ok(Self { id: Some(key.id), session: None, permissions: KeyPermissions::of(key) })
             }
             Credential::Session(presented) => {
@@ -164,14 +167,6 @@ impl CallerKey {
     pub fn reaches_project(&self, id: ProjectId) -> bool {
         self.scoped_projects().is_none_or(|only| only.contains(&id))
     }
-}
-
-/// Returns the stored key, if the verified secret is still valid and the key has not expired. A rotated secret stays
-/// valid during its grace period.
-fn find_valid_key(tx: &impl Tx, presented: &VerifiedKey, now: Timestamp) -> Result<api_keys::Meta> {
-    let key = tx.meta::<ApiKey>(&presented.key())?.filter(|key| !key.is_expired(now));
-    let key = key.ok_or_else(Error::authentication_failed)?;
-    key.for_secret(presented.hash(), now).ok_or_else(Error::authentication_failed)
 }
 
 /// A verified credential. Not `Debug`, so that logs cannot contain it.

@@ -22,25 +22,18 @@ pub struct Requirements {
 
 impl Requirements {
     /// Requires a key with this scope.
-    pub const fn scope(scope: &'static str) -> Self {
-        Self { scope: Some(scope), ..Self::any_key() }
+    pub fn scope(scope: &'static str) -> Self {
+        Self { scope: Some(scope), ..Self::default() }
     }
 
     /// Requires a key, with any scopes.
-    pub const fn any_key() -> Self {
-        Self {
-            scope: None,
-            level: Level::Member,
-            can_invite: false,
-            unscoped_key: None,
-            public: None,
-            optional: false,
-        }
+    pub fn any_key() -> Self {
+        Self::default()
     }
 
     /// Requires nothing, for the reason `why`.
-    pub const fn public(why: &'static str) -> Self {
-        Self { public: Some(why), ..Self::any_key() }
+    pub fn public(why: &'static str) -> Self {
+        Self { public: Some(why), ..Self::default() }
     }
 
     /// Requires nothing of requests without a key, for the reason `why`. Requests with a key must meet the

@@ -60,7 +60,9 @@ impl IdempotencyRequest {
     pub fn new(path: impl Iterator<Item = impl AsRef<str>>, key: &str, body: &[u8]) -> Self {
         let mut request = blake3::Hasher::new();
         for part in path {
-            hash_part(&mut request, part.as_ref().as_bytes());
+            // With its length before it, so that different paths have different hashes.
+            let part = part.as_ref().as_bytes();
+            request.update(&part.len().to_be_bytes()).update(part);
         }
         request.update(key.as_bytes());
         let (request, body) = (*request.finalize().as_bytes(), *blake3::hash(body).as_bytes());
@@ -100,11 +102,6 @@ impl IdempotencyRequest {
         let request = request.finalize().to_hex().to_string();
         IdempotencyKey { requester, organization, request, body: self.body }
     }
-}
-
-/// Hashes a value with its length before it, so that different lists of values have different hashes.
-fn hash_part(hasher: &mut blake3::Hasher, bytes: &[u8]) {
-    hasher.update(&bytes.len().to_be_bytes()).update(bytes);
 }
 
 /// The identity of an idempotent request: its requester, its target and the hash of its body.

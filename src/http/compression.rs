@@ -115,7 +115,11 @@ fn defer_body(mut response: Response) -> Response {
 async fn restore_body(mut response: Response) -> Result<Response> {
     let packs = response.headers().contains_key(CONTENT_ENCODING);
     if let Some(constant) = response.extensions_mut().remove::<StaticResponse>() {
-        let bytes = if packs { compress_static(constant).await? } else { constant.plain() };
+        let bytes = match constant.cached_gzip() {
+            _ if !packs => constant.plain(),
+            Some(known) => known?,
+            None => spawn_blocking(move || constant.gzip()).await.map_err(Error::internal)??,
+        };
         *response.body_mut() = bytes.into();
     } else if let Some(DeferredBody(bytes)) = response.extensions_mut().remove() {
         *response.body_mut() = bytes.into();
@@ -124,13 +128,6 @@ async fn restore_body(mut response: Response) -> Result<Response> {
         }
     }
     Ok(response)
-}
-
-async fn compress_static(constant: StaticResponse) -> Result<Bytes> {
-    match constant.cached_gzip() {
-        Some(known) => known,
-        None => spawn_blocking(move || constant.gzip()).await.map_err(Error::internal)?,
-    }
 }
 
 /// Changes the entity tag of a compressed response, including a 304 for one, so that it differs from the

@@ -163,13 +163,10 @@ where
         Ok(match tokio::time::timeout(timeout, answer).await {
             Ok(Ok(Ok(response))) => shared.config.delivery.deliver(response, client.address),
             Ok(Err(panic)) => Error::internal(panic_text(&*panic)).into_response(),
-            Err(_) => timeout_error(timeout).into_response(),
+            Err(_) => Error::unavailable(1, format_args!("no answer within {timeout:?}"))
+                .into_response(),
         })
     }
-}
-
-fn timeout_error(timeout: Duration) -> Error {
-    Error::unavailable(1, format_args!("no answer within {timeout:?}"))
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

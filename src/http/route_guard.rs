@@ -49,7 +49,7 @@ pub(super) struct ResponseExtras {
     /// Whether the request may write.
     is_unsafe: bool,
     /// Set if the request asks for a dry run.
-    dry_run: Option<DryRun>,
+    pub(super) dry_run: Option<DryRun>,
 }
 
 impl ResponseExtras {
@@ -66,11 +66,6 @@ impl ResponseExtras {
             self.memory = Some(memory);
         }
         Ok(())
-    }
-
-    /// Returns the dry run that the request asked for.
-    pub(super) const fn take_dry_run(&mut self) -> Option<DryRun> {
-        self.dry_run.take()
     }
 
     /// Adds them to the response.

@@ -105,7 +105,7 @@ impl Routes {
                     Ok(request) => handler(request, app).await,
                     Err(error) => error.into_response(),
                 };
-                if let Some(dry_run) = extras.take_dry_run() {
+                if let Some(dry_run) = extras.dry_run.take() {
                     response = Box::pin(describe_dry_run(dry_run, response)).await;
                 }
                 extras.apply(&mut response);

@@ -1,11 +1,8 @@
 //! `/api/organizations/:organization_id/batch_exports/` and `/api/projects/:project_id/batch_exports/`.
 
-use std::collections::HashSet;
-
 use crate::auth::Tenant;
 use crate::http::prelude::*;
-use crate::ids::{BatchExportId, ProjectId};
-use crate::resources::members::Membership;
+use crate::ids::BatchExportId;
 use crate::resources::{cascade_delete, projects};
 
 use super::{
@@ -125,19 +122,13 @@ pub fn routes(routes: &mut Routes) {
 
 async fn list_in_organization(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
     page.respond(at, |tx, at, page| {
-        let hidden = hidden_projects(tx, &at.tenant.member)?;
+        // Also deleted projects whose records are not yet deleted.
+        let mut hidden = projects::hidden_projects(tx, &at.tenant.member)?;
         let organization = at.tenant.member.organization;
+        hidden.extend(cascade_delete::pending_projects(tx, organization)?);
         super::list_in_organization(tx, organization, &hidden, page.window(Order::Descending))
     })
     .await
-}
-
-/// Returns the projects with exports whose exports the member may not see: private projects, and deleted projects whose
-/// records are not yet deleted.
-fn hidden_projects(tx: &impl Tx, member: &Membership) -> Result<HashSet<ProjectId>> {
-    let mut hidden = projects::hidden_projects(tx, member)?;
-    hidden.extend(cascade_delete::pending_projects(tx, member.organization)?);
-    Ok(hidden)
 }
 
 async fn list_in_project(at: ReadAccess<InProject>, page: PageParams) -> ApiResult {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 
 use crate::auth::PublicAccess;
+use crate::config::Caps;
 use crate::exchange::idempotency::IdempotencyKey;
 use crate::http::html::HtmlPage;
 use crate::http::prelude::*;
@@ -96,7 +97,9 @@ async fn accept(
         return app.repeat(reply).await;
     }
     let user = access.caller.as_ref().map(|caller| caller.user.id);
-    let (links, terms) = (app.links().clone(), signup_config(&app));
+    let (links, sends_mail, caps) = (app.links().clone(), app.sends_mail(), app.config().caps);
+    let Caps { members, organizations, .. } = caps;
+    let terms = SignupConfig { sends_mail, members, organizations };
     let (tx, now) = (app.store().snapshot()?, app.now());
     let account = super::require_acceptable(&*tx, &links, terms, &sent, user, now)?.taken_over();
     drop(tx);
@@ -172,13 +175,4 @@ impl AcceptInvite {
 
 fn needs_batches(app: &App, (organization, account): (OrganizationId, UserId)) -> Result<bool> {
     cascade_delete::needs_batches(&*app.store().snapshot()?, organization, account)
-}
-
-fn signup_config(app: &App) -> SignupConfig {
-    let caps = &app.config().caps;
-    SignupConfig {
-        sends_mail: app.sends_mail(),
-        members: caps.members,
-        organizations: caps.organizations,
-    }
 }
