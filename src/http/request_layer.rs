@@ -163,8 +163,9 @@ where
         Ok(match tokio::time::timeout(timeout, answer).await {
             Ok(Ok(Ok(response))) => shared.config.delivery.deliver(response, client.address),
             Ok(Err(panic)) => Error::internal(panic_text(&*panic)).into_response(),
-            Err(_) => Error::unavailable(1, format_args!("no answer within {timeout:?}"))
-                .into_response(),
+            Err(_) => {
+                Error::unavailable(1, format_args!("no answer within {timeout:?}")).into_response()
+            }
         })
     }
 }
