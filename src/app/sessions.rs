@@ -95,6 +95,7 @@ impl App {
             return Err(invalid_code());
         }
         drop(tx);
+        let client = Fields { is_by_mail: true, ..client };
         self.sign_in("mail", client, replaced, move |tx, new, now| {
             sessions::create_from_mail(tx, browser, code, new, now)
         })

@@ -33,21 +33,6 @@ pub struct Authorization {
 }
 
 impl Authorization {
-    /// Authorizes a request in `tx`.
-    ///
-    /// # Errors
-    /// As [`authorize`].
-    pub fn of(tx: &impl AccessVersion, request: AuthRequest, now: Timestamp) -> Result<Self> {
-        let (context, version) = match &request.credential {
-            Credential::Key(_) => {
-                (authorize(&AccessTables(tx), &request, now)?, tx.access_version())
-            }
-            // A session expires by its use, which other tables record.
-            Credential::Session(_) => (authorize(tx, &request, now)?, None),
-        };
-        Ok(Self { request, context: Arc::new(context), version, at: now })
-    }
-
     /// Returns the result of the check.
     pub fn context(&self) -> &Arc<AuthContext> {
         &self.context
@@ -134,7 +119,15 @@ impl AuthorizationCache {
         let [organization, project] = [ids.0, ids.1].map(|id| id.map(str::to_owned));
         let ids = PathIds { organization, project };
         let request = AuthRequest { credential, requirements, target, ids };
-        let authorized = Arc::new(Authorization::of(tx, request, now)?);
+        let (context, version) = match &request.credential {
+            Credential::Key(_) => {
+                (authorize(&AccessTables(tx), &request, now)?, tx.access_version())
+            }
+            // A session expires by its use, which other tables record.
+            Credential::Session(_) => (authorize(tx, &request, now)?, None),
+        };
+        let context = Arc::new(context);
+        let authorized = Arc::new(Authorization { request, context, version, at: now });
         if let Some(hash) = hash {
             self.known.insert(hash, Arc::clone(&authorized));
         }

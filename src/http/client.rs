@@ -51,8 +51,8 @@ impl Client {
     pub fn of(parts: &Parts, proxies: &TrustedProxies) -> Self {
         let headers = &parts.headers;
         let peer = peer_address(&parts.extensions);
-        let asked =
-            || parts.uri.authority().cloned().filter(is_host).or_else(|| host(headers.get(HOST)?));
+        let host = || parse_host(headers.get(HOST)?.as_bytes());
+        let asked = || parts.uri.authority().cloned().filter(is_host).or_else(host);
         let own = parts.extensions.get::<OverTls>().is_some();
         let (is_https, forwarded_host) = if proxies.trusts(peer) {
             let host = last_value(headers, FORWARDED_HOST).and_then(parse_host);
@@ -128,11 +128,7 @@ fn last_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
 
 /// Whether the value of a `Host` header is a host with an optional port.
 pub(super) fn is_valid_host(value: &HeaderValue) -> bool {
-    host(value).is_some()
-}
-
-fn host(value: &HeaderValue) -> Option<Authority> {
-    parse_host(value.as_bytes())
+    parse_host(value.as_bytes()).is_some()
 }
 
 fn parse_host(value: &[u8]) -> Option<Authority> {

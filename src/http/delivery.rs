@@ -99,24 +99,7 @@ impl ResponseDelivery {
         memory: Option<RequestMemory>,
     ) -> Result<Body> {
         let compressor = if packs { COMPRESSOR_MEMORY } else { 0 };
-        let (whole, extra) = self.charge(bytes, compressor, payer, memory)?;
-        Ok(if packs {
-            self.compressed(whole, extra, payer.client)
-        } else {
-            Body::new(ChunkedBody::of(whole))
-        })
-    }
-
-    /// Charges a body, and `extra` bytes of memory to send it. Returns the body with its charge, and the charge of the extra
-    /// bytes.
-    fn charge(
-        &self,
-        bytes: Bytes,
-        extra: usize,
-        payer: Payer,
-        memory: Option<RequestMemory>,
-    ) -> Result<(FullBody, Charge)> {
-        let counted = bytes.len() + extra;
+        let counted = bytes.len() + compressor;
         let (mut charge, shared_charge) = match memory {
             Some(memory) => (memory.into_response(counted)?, None),
             None if bytes.is_unique() => (self.budget.charge(payer, counted)?, None),
@@ -125,7 +108,12 @@ impl ResponseDelivery {
                 (charge, Some(shared))
             }
         };
-        Ok((FullBody { charge: charge.split(bytes.len()), bytes, shared_charge }, charge))
+        let whole = FullBody { charge: charge.split(bytes.len()), bytes, shared_charge };
+        Ok(if packs {
+            self.compressed(whole, charge, payer.client)
+        } else {
+            Body::new(ChunkedBody::of(whole))
+        })
     }
 
     /// Compresses the response as one gzip stream, some pieces at a time, as the client reads.

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -22,9 +22,7 @@ use tracing::field::{DisplayValue, display};
 use super::client;
 use super::delivery::ResponseDelivery;
 use super::metrics::RequestMetrics;
-use super::request_log::{
-    LOG_TARGET, LogContext, OverloadLog, REQUEST_ID, RequestId, SLOW_REQUEST,
-};
+use super::request_log::{LOG_TARGET, LogContext, REQUEST_ID, Refusals, RequestId, SLOW_REQUEST};
 use super::security_headers::{add_security_headers, is_cross_origin};
 use crate::app::rate_limit::RateLimits;
 use crate::base::error::Error;
@@ -71,14 +69,15 @@ pub struct RequestLayerConfig {
 
 struct Shared {
     config: RequestLayerConfig,
-    overloads: OverloadLog,
+    /// Requests that were refused because a limit was reached.
+    refusals: Mutex<Refusals>,
 }
 
 impl RequestLayer {
     /// Creates the layer.
     #[must_use]
     pub fn new(config: RequestLayerConfig) -> Self {
-        Self(Arc::new(Shared { config, overloads: OverloadLog::default() }))
+        Self(Arc::new(Shared { config, refusals: Mutex::default() }))
     }
 }
 
@@ -257,7 +256,7 @@ impl RequestLog {
 impl Drop for RequestLog {
     fn drop(&mut self) {
         let took = self.start.elapsed();
-        let Shared { config, overloads } = &*self.shared;
+        let Shared { config, refusals } = &*self.shared;
         if let Some(requests) = &config.metrics {
             let route = self.route.as_ref().map(MatchedPath::as_str);
             requests.end(route, &self.method, self.status, took);
@@ -286,7 +285,12 @@ impl Drop for RequestLog {
         let expected = self.is_probe() && self.status == NOT_READY;
         let overload = self.error.as_ref().filter(|error| error.is_overload());
         if let Some(limit) = overload.and_then(Error::cause) {
-            overloads.count(limit);
+            let mut refusals = refusals.lock().unwrap_or_else(PoisonError::into_inner);
+            let due = refusals.add(Instant::now());
+            drop(refusals);
+            if let Some(count) = due {
+                tracing::warn!(target: LOG_TARGET, count, limit, "requests refused: limits reached");
+            }
             if let Some(requests) = &config.metrics {
                 requests.overloads.increment(1);
             }

@@ -1,7 +1,6 @@
 //! The lines of the request log: the id of a request, what the guard of its route learns, and requests that were refused
 //! because a limit was reached.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use std::{fmt, mem};
 
@@ -50,10 +49,6 @@ impl LogContext {
 /// The shortest time between two lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Counts refused requests and logs their number.
-#[derive(Default)]
-pub(super) struct OverloadLog(Mutex<Refusals>);
-
 /// What was refused since the last line of the log.
 #[derive(Default)]
 pub(super) struct Refusals {
@@ -72,19 +67,6 @@ impl Refusals {
         }
         self.logged = Some(now);
         Some(mem::take(&mut self.count))
-    }
-}
-
-impl OverloadLog {
-    /// Counts a request that `limit` refused. Logs the count and this limit, unless a line was logged within the last
-    /// second.
-    pub(super) fn count(&self, limit: &str) {
-        let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = refusals.add(Instant::now());
-        drop(refusals);
-        if let Some(count) = due {
-            tracing::warn!(target: LOG_TARGET, count, limit, "requests refused: limits reached");
-        }
     }
 }
 

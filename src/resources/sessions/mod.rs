@@ -143,14 +143,6 @@ impl NewSession {
     }
 }
 
-/// The user of a new session, and what gives the session its rights.
-struct Basis {
-    user: UserId,
-    bound_key: Option<BoundKey>,
-    is_operator: bool,
-    is_by_mail: bool,
-}
-
 /// Creates a session that is bound to a key. `hash` is the stored hash that the presented value of the key matches.
 ///
 /// # Errors
@@ -168,14 +160,15 @@ pub fn create_for_key(
         return Err(Error::authentication_failed());
     }
     let bound_key = Some(BoundKey { id, hash: key.hash });
-    let basis = Basis { user: key.user, bound_key, is_operator: false, is_by_mail: false };
-    create(tx, new, basis, now)
+    create(tx, new, key.user, bound_key, false, now)
 }
 
 fn create(
     tx: &mut WriteTx<'_>,
     new: &NewSession,
-    Basis { user, bound_key, is_operator, is_by_mail }: Basis,
+    user: UserId,
+    bound_key: Option<BoundKey>,
+    is_operator: bool,
     now: Timestamp,
 ) -> Result<VerifiedSession> {
     if let Some(replaced) = &new.replaced {
@@ -205,7 +198,7 @@ fn create(
         last_used_at: now,
     };
     let verified = VerifiedSession::of(&meta, now);
-    tx.put(&Session { meta, fields: Fields { is_by_mail, ..new.client.clone() } })?;
+    tx.put(&Session { meta, fields: new.client.clone() })?;
     Ok(verified)
 }
 

@@ -15,7 +15,7 @@ use crate::resources::users::{self, User};
 use crate::store::{Index, Reference, Snapshot, Table, Tx, WriteTx, impl_record};
 
 use super::session_text::SecretDigest;
-use super::{Basis, NewSession, VerifiedSession, create};
+use super::{NewSession, VerifiedSession, create};
 
 /// The lifetime of a sign-in link.
 const LINK_LIFETIME: Duration = Duration::from_mins(5);
@@ -97,7 +97,7 @@ pub fn create_from_link(
         return Err(invalid_link());
     }
     let SignInLink { user, is_operator, .. } = link;
-    create(tx, new, Basis { user, bound_key: None, is_operator, is_by_mail: false }, now)
+    create(tx, new, user, None, is_operator, now)
 }
 
 fn valid_link(tx: &impl Tx, code: SecretDigest, now: Timestamp) -> Result<SignInLink> {
@@ -241,9 +241,7 @@ pub fn create_from_mail(
     let user = request.user.map_or(Ok(None), |user| tx.find::<User>(&user))?;
     match user {
         Some(user) if may_sign_in(tx, &user)? => {
-            let user = user.meta.id;
-            let basis = Basis { user, bound_key: None, is_operator: false, is_by_mail: true };
-            create(tx, new, basis, now).map(Some)
+            create(tx, new, user.meta.id, None, false, now).map(Some)
         }
         _ => Ok(None),
     }
