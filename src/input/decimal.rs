@@ -8,55 +8,48 @@ use super::text::strip;
 use super::{FieldType, Schema};
 use crate::base::error::{Error, Result};
 
-/// A decimal from `MIN` to `MAX` with at most `DIGITS` digits, of which `PLACES` follow the decimal point.
-/// The value is a string with exactly `PLACES` decimal places, such as `"0.40"`.
+/// The maximum number of digits.
+const DIGITS: u64 = 3;
+/// The maximum number of digits after the decimal point.
+const PLACES: u64 = 2;
+/// The pattern of a valid fraction. The number 1 allows only zeros after the point.
+const PATTERN: &str = r"^((0)(\.[0-9]{1,2})?|1(\.0{1,2})?)$";
+
+/// A decimal from 0 to 1 with at most three digits, of which two follow the decimal point. The value is a string with
+/// exactly two decimal places, such as `"0.40"`.
 ///
 /// The limits apply to the digits as they were sent: `"0.400"` has three decimal places. A
-/// [`Nullable`](super::Nullable) decimal reads a blank string as null. Fails, in this order, with
+/// [`Nullable`](super::Nullable) fraction reads a blank string as null. Fails, in this order, with
 /// `max_string_length`, `invalid_input`, `max_digits`, `max_decimal_places`, `max_whole_digits`,
 /// `max_value` or `min_value`.
 #[derive(Debug, Clone, Copy)]
-pub struct Decimal<const DIGITS: u32, const PLACES: u32, const MIN: i64, const MAX: i64>;
+pub struct Fraction;
 
-impl<const DIGITS: u32, const PLACES: u32, const MIN: i64, const MAX: i64> FieldType
-    for Decimal<DIGITS, PLACES, MIN, MAX>
-{
+impl FieldType for Fraction {
     type Value = String;
 
     fn read(value: &Value) -> Result<String> {
-        const { assert!(PLACES <= DIGITS && DIGITS <= 18, "the scaled value must fit in 128 bits") };
-        let written = match value {
-            Value::String(text) => {
-                require_numeric_length(text)?;
-                ParsedDecimal::parse(strip(text))
-            }
-            Value::Number(number) => {
-                require_numeric_length(number.as_str())?;
-                ParsedDecimal::parse(number.as_str())
-            }
-            _ => None,
+        let text = match value {
+            Value::String(text) => text.as_str(),
+            Value::Number(number) => number.as_str(),
+            _ => "",
         };
-        let written = written
+        require_numeric_length(text)?;
+        let sent = SentDecimal::parse(strip(text))
             .ok_or_else(|| Error::invalid("invalid_input", "A valid number is required."))?;
-        written.require_precision(DIGITS.into(), PLACES.into())?;
-
-        let one = 10_i128.pow(PLACES);
-        let scaled = written.scaled(PLACES);
-        if scaled > i128::from(MAX) * one {
-            return Err(too_large(MAX));
+        let hundredths = sent.hundredths()?;
+        match (sent.negative, hundredths) {
+            (true, 1..) => Err(too_small(0)),
+            (false, 101..) => Err(too_large(1)),
+            _ => Ok(format!("{}.{:02}", hundredths / 100, hundredths % 100)),
         }
-        if scaled < i128::from(MIN) * one {
-            return Err(too_small(MIN));
-        }
-        Ok(format_scaled(scaled, PLACES))
     }
 
     fn schema() -> Schema {
-        const { assert!(0 <= MIN && MAX <= 9, "the pattern lists every whole number") };
         ObjectBuilder::new()
             .schema_type(Type::String)
             .format(Some(SchemaFormat::Custom("decimal".to_owned())))
-            .pattern(Some(pattern(PLACES, MIN, MAX)))
+            .pattern(Some(PATTERN))
             .into()
     }
 
@@ -65,23 +58,16 @@ impl<const DIGITS: u32, const PLACES: u32, const MIN: i64, const MAX: i64> Field
     }
 }
 
-/// The pattern of a valid decimal. The largest whole number allows only zeros after the point.
-fn pattern(places: u32, min: i64, max: i64) -> String {
-    let smaller: Vec<String> = (min..max).map(|whole| whole.to_string()).collect();
-    let smaller = smaller.join("|");
-    format!(r"^(({smaller})(\.[0-9]{{1,{places}}})?|{max}(\.0{{1,{places}}})?)$")
-}
-
 /// A decimal as sent: `digits * 10^exponent`. It is parsed by hand because the limits count the digits
 /// sent, which a decimal type would round away.
-struct ParsedDecimal {
+struct SentDecimal {
     negative: bool,
     /// Without leading zeros; `0` for zero.
     digits: String,
     exponent: i64,
 }
 
-impl ParsedDecimal {
+impl SentDecimal {
     fn parse(text: &str) -> Option<Self> {
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, exponent.parse().ok()?),
@@ -104,52 +90,27 @@ impl ParsedDecimal {
         })
     }
 
-    fn require_precision(&self, max_digits: u64, max_places: u64) -> Result<()> {
+    /// Checks the numbers of digits, and returns the number in hundredths without its sign.
+    fn hundredths(&self) -> Result<u64> {
         let written = self.digits.len() as u64;
         let places = if self.exponent < 0 { self.exponent.unsigned_abs() } else { 0 };
         let total = match u64::try_from(self.exponent) {
             Ok(zeros) => written.saturating_add(zeros),
             Err(_) => written.max(places),
         };
-        let refuse = |code, rest: String| {
-            Err(Error::invalid(code, format!("Ensure that there are no more than {rest}")))
+        let (code, most) = if total > DIGITS {
+            ("max_digits", format!("{DIGITS} digits in total"))
+        } else if places > PLACES {
+            ("max_decimal_places", format!("{PLACES} decimal places"))
+        } else if total - places > DIGITS - PLACES {
+            let whole = DIGITS - PLACES;
+            ("max_whole_digits", format!("{whole} digits before the decimal point"))
+        } else {
+            let zeros = u32::try_from(self.exponent + 2).unwrap_or_default();
+            return Ok(self.digits.parse::<u64>().unwrap_or(0) * 10_u64.pow(zeros));
         };
-        if total > max_digits {
-            return refuse("max_digits", format!("{max_digits} digits in total."));
-        }
-        if places > max_places {
-            return refuse("max_decimal_places", format!("{max_places} decimal places."));
-        }
-        let max_whole = max_digits - max_places;
-        if total - places > max_whole {
-            return refuse(
-                "max_whole_digits",
-                format!("{max_whole} digits before the decimal point."),
-            );
-        }
-        Ok(())
+        Err(Error::invalid(code, format!("Ensure that there are no more than {most}.")))
     }
-
-    /// Returns the value times `10^places`. Call it only after
-    /// [`require_precision`](Self::require_precision).
-    fn scaled(&self, places: u32) -> i128 {
-        let zeros = u32::try_from(self.exponent.saturating_add(places.into())).unwrap_or_default();
-        let magnitude = self.digits.bytes().fold(0_i128, |number, digit| {
-            number.saturating_mul(10).saturating_add((digit - b'0').into())
-        });
-        let magnitude = magnitude.saturating_mul(10_i128.saturating_pow(zeros));
-        if self.negative { -magnitude } else { magnitude }
-    }
-}
-
-fn format_scaled(scaled: i128, places: u32) -> String {
-    let one = 10_i128.pow(places);
-    let sign = if scaled < 0 { "-" } else { "" };
-    let (whole, fraction) = (scaled.abs() / one, scaled.abs() % one);
-    if places == 0 {
-        return format!("{sign}{whole}");
-    }
-    format!("{sign}{whole}.{fraction:0width$}", width = places as usize)
 }
 
 #[cfg(test)]
@@ -162,8 +123,6 @@ mod tests {
     use super::super::testing::{assert_reads, assert_refused, read_field};
     use super::*;
     use crate::base::patch::Patch;
-
-    type Rate = Decimal<3, 2, 0, 1>;
 
     #[test]
     fn decimals_are_returned_with_all_decimal_places() {
@@ -179,20 +138,15 @@ mod tests {
             (json!("0"), "0.00"),
             (json!(-0.0), "0.00"),
         ];
-        assert_reads::<Rate>(cases.map(|(value, text)| (value, text.to_owned())));
-        assert_reads::<Decimal<4, 2, -99, 99>>([
-            (json!("-1.5"), "-1.50".to_owned()),
-            (json!("1e1"), "10.00".to_owned()),
-        ]);
-        assert_reads::<Decimal<2, 0, 0, 99>>([(json!("12"), "12".to_owned())]);
+        assert_reads::<Fraction>(cases.map(|(value, text)| (value, text.to_owned())));
     }
 
     #[test]
     fn decimal_schema_pattern_matches_the_allowed_range() {
-        let pattern = Regex::new(&pattern(2, 0, 1)).unwrap();
+        let pattern = Regex::new(PATTERN).unwrap();
         for text in ["0", "0.5", "0.25", "1", "1.0", "1.00"] {
             assert!(pattern.is_match(text), "{text}");
-            assert!(Decimal::<3, 2, 0, 1>::read(&json!(text)).is_ok(), "{text}");
+            assert!(Fraction::read(&json!(text)).is_ok(), "{text}");
         }
         for text in ["2", "1.1", "1.01", "0.123", "-0.1", "", ".", "1."] {
             assert!(!pattern.is_match(text), "{text}");
@@ -218,15 +172,15 @@ mod tests {
             "1e99999999999999999999",
             "--1",
         ];
-        assert_refused::<Rate>(texts.map(|text| (json!(text), form.0, form.1)));
-        assert_refused::<Rate>(
+        assert_refused::<Fraction>(texts.map(|text| (json!(text), form.0, form.1)));
+        assert_refused::<Fraction>(
             [json!(true), json!([1]), json!({})].map(|value| (value, form.0, form.1)),
         );
         let digits = "Ensure that there are no more than 3 digits in total.";
         let places = "Ensure that there are no more than 2 decimal places.";
         let whole = "Ensure that there are no more than 1 digits before the decimal point.";
         let max = "Ensure this value is less than or equal to 1.";
-        assert_refused::<Rate>([
+        assert_refused::<Fraction>([
             (json!("1.234"), "max_digits", digits),
             (json!("1e9999"), "max_digits", digits),
             (json!("1e-9223372036854775808"), "max_digits", digits),
@@ -245,9 +199,9 @@ mod tests {
 
     #[test]
     fn blank_nullable_decimal_is_null() {
-        assert_eq!(read_field::<Nullable<Rate>>(&json!(" ")), Ok(Patch::Null));
+        assert_eq!(read_field::<Nullable<Fraction>>(&json!(" ")), Ok(Patch::Null));
         assert_eq!(
-            read_field::<Nullable<Rate>>(&json!("0.1")),
+            read_field::<Nullable<Fraction>>(&json!("0.1")),
             Ok(Patch::Value("0.10".to_owned()))
         );
     }
@@ -256,8 +210,8 @@ mod tests {
         #[test]
         fn decimals_keep_hundredths(hundredths in 0_u32..=100) {
             let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
-            prop_assert_eq!(read_field::<Rate>(&json!(f64::from(hundredths) / 100.0)), Ok(Some(text.clone())));
-            prop_assert_eq!(read_field::<Rate>(&json!(text)), Ok(Some(text)));
+            prop_assert_eq!(read_field::<Fraction>(&json!(f64::from(hundredths) / 100.0)), Ok(Some(text.clone())));
+            prop_assert_eq!(read_field::<Fraction>(&json!(text)), Ok(Some(text)));
         }
     }
 }

@@ -10,7 +10,7 @@
 //! | [`Required<K>`] | error | error | `K::Value` |
 //! | [`Untyped`] | ignored | ignored | `()` |
 //!
-//! `K` is a [`FieldType`]: [`Text`], [`Exact`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`], [`Choice`],
+//! `K` is a [`FieldType`]: [`Text`], [`Exact`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Fraction`], [`Choice`],
 //! [`TimeZoneName`], [`DateTime`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`], [`ListOf`], [`UrlList`],
 //! [`Tags`], [`Nested`], [`WebUrl`]. Fields are read in the order of declaration, and the first invalid one is the
 //! error. Undeclared members are ignored. Codes, messages and coercions are PostHog's: see `docs/spec/values.md`.
@@ -121,7 +121,7 @@ pub use address::{Email, WebUrl};
 pub use choice::{Choice, Choices, Flag, TimeZoneName};
 pub(crate) use choice::{choices, choices_schema, invalid_choice};
 pub use date_time::DateTime;
-pub use decimal::Decimal;
+pub use decimal::Fraction;
 pub use free::{FreeForm, FreeObject};
 pub use list::{ListOf, Tags, UrlList};
 pub use number::{Identifier, Integer, UuidField};

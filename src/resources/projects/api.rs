@@ -5,7 +5,7 @@ use std::mem;
 use crate::base::patch::Apply;
 use crate::input;
 use crate::input::{
-    Choice, Decimal, FieldType, Flag, FreeForm, Identifier, Integer, JsonObject, ListOf, Name,
+    Choice, FieldType, Flag, Fraction, FreeForm, Identifier, Integer, JsonObject, ListOf, Name,
     Nullable, Parsed, Text, TimeZoneName, UrlList, choices,
 };
 use crate::resources::members::Level;
@@ -74,7 +74,7 @@ input! {
         /// Whether sessions are recorded.
         session_recording_opt_in: Flag => settings,
         /// Share of sessions to record, from 0 to 1.
-        session_recording_sample_rate: Nullable<Decimal<3, 2, 0, 1>> => settings,
+        session_recording_sample_rate: Nullable<Fraction> => settings,
         /// Minimum duration of a recorded session, in milliseconds.
         session_recording_minimum_duration_milliseconds: Nullable<Integer<0, 30_000>> => settings,
         /// The feature flag that enables recording.
