@@ -1,6 +1,6 @@
-//! The beginning and the end of the work in the background, and maintenance. That deletes the data of removed organizations and projects, completes the
-//! listing of enabled and disabled users, deletes expired activity entries, expired idempotency keys and console sessions
-//! that ended, creates backups, and compacts the data file.
+//! The beginning and the end of the work in the background, and maintenance. That deletes the data of removed
+//! organizations and projects, completes the listing of enabled and disabled users, deletes expired activity entries,
+//! expired idempotency keys and console sessions that ended, creates backups, and compacts the data file.
 //!
 //! Of the nodes of a shared database, the one with the lease deletes and completes. The rest concerns the copy of each node.
 

@@ -66,12 +66,14 @@ pub struct LargeResponse {
 }
 
 impl LargeResponse {
-    /// Requires a slot, and memory for a response of about `bytes` bytes. If the attempt lacks one of them, it fails, and
-    /// the change runs again with both. A rule calls this before it writes anything, if it knows the size by then.
+    /// Requires a slot, and memory for a response of about `bytes` bytes; nothing if the response is small (`None`). If the
+    /// attempt lacks one of them, it fails, and the change runs again with both. A rule calls this before it writes
+    /// anything, if it knows the size by then.
     ///
     /// # Errors
     /// 503 if the slot or the memory is missing. The rule must return this error, which starts the next attempt.
-    pub fn require_reserved(&self, bytes: usize) -> Result<()> {
+    pub fn require_reserved(&self, bytes: Option<usize>) -> Result<()> {
+        let Some(bytes) = bytes else { return Ok(()) };
         if self.reserved.is_some_and(|reserved| bytes <= reserved.saturating_add(MAX_GROWTH)) {
             return Ok(());
         }
@@ -106,7 +108,7 @@ pub struct NewObject {
     pub is_large: bool,
 }
 
-/// An object that a POST created, and its response.
+/// An object that a POST created or an update changed, and its response.
 #[derive(Debug)]
 struct CreatedObject {
     /// The status of the response: 200 or 201.
@@ -126,7 +128,7 @@ impl CreatedObject {
     }
 }
 
-/// Returns the response to a POST after its commit: to a new object, or to a request that was performed before. `render`
+/// Returns the response to a change after its commit: to the object, or to a POST that was performed before. `render`
 /// renders an object that is large.
 async fn to_response(
     done: Result<CreatedObject, IdempotentResponse>,
@@ -172,31 +174,15 @@ impl<P: Tenant> WriteAccess<P> {
         + 'static,
         render: impl Fn(&AnyTx<'_>, &Caller, &P) -> Result<Versioned> + Send + Sync + 'static,
     ) -> impl Future<Output = Result<ApiResponse>> + Send {
-        let (auth, is_dry_run) = (Arc::clone(&self.auth), self.dry_run.is_some());
         let expected = self.if_match.clone();
-        let render = Arc::new(render);
-        let render_small = Arc::clone(&render);
-        // Allocated here, so that the future does not have room for the parsed body several times.
-        let write = Arc::new(move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
-            let context = auth.renew(tx, now)?;
-            let tenant = P::of(&context)?;
-            let (key, is_large) = rule(tx, &context.caller, &tenant, now, large)?;
-            expected.require::<R>(tx, &key)?;
-            let render = |tx: &AnyTx<'_>| render_small(tx, &context.caller, &tenant);
-            let body = render_in_write(tx, (is_large, is_dry_run), render)?;
-            let caller = context.caller.clone();
-            Ok((Author::of(context), (body, caller, tenant)))
-        });
-        async move {
-            let (((body, caller, tenant), snapshot), slot) = self.with_slot(write).await?;
-            let body = if let Some(body) = body {
-                body
-            } else {
-                let render = move || render(&AnyTx(&*snapshot), &caller, &tenant);
-                run_blocking(slot, render).await?
+        let rule =
+            move |tx: &mut WriteTx<'_>, caller: &Caller, tenant: &P, now, large: &LargeResponse| {
+                let (key, is_large) = rule(tx, caller, tenant, now, large)?;
+                expected.require::<R>(tx, &key)?;
+                // Only the repetition of a POST looks for its object.
+                Ok(NewObject { id: 0, is_large })
             };
-            Ok(ApiResponse::Object(body))
-        }
+        self.post_and_render(200, rule, move |tx, caller, tenant, _| render(tx, caller, tenant))
     }
 
     /// Runs a POST for a caller, as [`post`](Self::post) does, and returns the object that `rule` created, which `render`
@@ -212,30 +198,33 @@ impl<P: Tenant> WriteAccess<P> {
         + Send
         + Sync
         + 'static,
-        render: impl Fn(&AnyTx<'_>, &P, u64) -> Result<Versioned> + Send + Sync + 'static,
+        render: impl Fn(&AnyTx<'_>, &Caller, &P, u64) -> Result<Versioned> + Send + Sync + 'static,
     ) -> impl Future<Output = Result<ApiResponse>> + Send {
         let (auth, key) = (Arc::clone(&self.auth), self.idempotency.clone());
         let (is_dry_run, render) = (self.dry_run.is_some(), Arc::new(render));
         let render_small = Arc::clone(&render);
+        // Allocated here, so that the future does not have room for the parsed body several times.
         let write = Arc::new(move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
             let context = auth.renew(tx, now)?;
             let (caller, tenant) = (&context.caller, P::of(&context)?);
             let key = idempotency_key(key.as_ref(), &context)?;
             let rule = |tx: &mut WriteTx<'_>| {
                 let NewObject { id, is_large } = rule(tx, caller, &tenant, now, large)?;
-                let render = |tx: &AnyTx<'_>| render_small(tx, &tenant, id);
+                let render = |tx: &AnyTx<'_>| render_small(tx, caller, &tenant, id);
                 let body = render_in_write(tx, (is_large, is_dry_run), render)?;
                 Ok(CreatedObject { status, id, body })
             };
             let done = run_idempotent(tx, key.as_ref(), now, rule, CreatedObject::to_stored)?;
-            if matches!(&done, Err(IdempotentResponse { object: Some(_), .. })) {
-                large.require_reserved(0)?;
-            }
-            Ok((Author::of(context), (done, tenant)))
+            let is_repeated = matches!(&done, Err(IdempotentResponse { object: Some(_), .. }));
+            large.require_reserved(is_repeated.then_some(0))?;
+            Ok((Author::of(Arc::clone(&context)), (done, context, tenant)))
         });
         async move {
-            let (((done, tenant), snapshot), slot) = self.with_slot(write).await?;
-            let render = |id| run_blocking(slot, move || render(&AnyTx(&*snapshot), &tenant, id));
+            let (((done, context, tenant), snapshot), slot) = self.with_slot(write).await?;
+            let render = |id| {
+                let render = move || render(&AnyTx(&*snapshot), &context.caller, &tenant, id);
+                run_blocking(slot, render)
+            };
             to_response(done, render).await
         }
     }

@@ -114,9 +114,7 @@ async fn create(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResu
     at.post_and_render(
         201,
         move |tx, caller, tenant: &InProject, now, large| {
-            if let Some(size) = super::large_copy(tx, tenant, &new)? {
-                large.require_reserved(size)?;
-            }
+            large.require_reserved(super::large_copy(tx, tenant, &new)?)?;
             let id = super::create(tx, caller, tenant, &new, &mut seed.rng(), now)?;
             created(tx, tenant, id, large)
         },
@@ -130,7 +128,7 @@ async fn create_from_template(at: WriteAccess<InProject>, JsonBody(sent): JsonBo
     at.post_and_render(
         200,
         move |tx, caller, tenant: &InProject, now, large| {
-            large.require_reserved(0)?;
+            large.require_reserved(Some(0))?;
             let id = templates::create(tx, caller, tenant, &sent, &mut seed.rng(), now)?;
             created(tx, tenant, id, large)
         },
@@ -158,14 +156,16 @@ fn is_large(
     options: ResponseOptions,
     large: &LargeResponse,
 ) -> Result<bool> {
-    let Some(size) = super::large_answer(tx, tenant.project.id, id)? else { return Ok(false) };
+    let size = super::large_answer(tx, tenant.project.id, id)?;
     large.require_reserved(size)?;
-    super::require_shown(tx, tenant, id, options)?;
-    Ok(true)
+    if size.is_some() {
+        super::require_shown(tx, tenant, id, options)?;
+    }
+    Ok(size.is_some())
 }
 
 /// Renders a created dashboard.
-fn render(tx: &AnyTx<'_>, tenant: &InProject, id: u64) -> Result<Versioned> {
+fn render(tx: &AnyTx<'_>, _: &Caller, tenant: &InProject, id: u64) -> Result<Versioned> {
     super::body(tx, tenant, DashboardId(id), ResponseOptions::default())
 }
 
@@ -184,9 +184,7 @@ async fn update(
     let once = patch.get().map(ResponseOptions::of).unwrap_or_default();
     at.update_and_render::<Dashboard>(
         move |tx, _, tenant: &InProject, now, large| {
-            if let Some(size) = super::large_answer(tx, tenant.project.id, id)? {
-                large.require_reserved(size)?;
-            }
+            large.require_reserved(super::large_answer(tx, tenant.project.id, id)?)?;
             super::update(tx, tenant, id, &patch, deleted, &mut seed.rng(), now)?;
             Ok(((tenant.project.id, id), is_large(tx, tenant, id, once, large)?))
         },

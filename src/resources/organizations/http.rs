@@ -87,9 +87,7 @@ async fn update(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> Ap
         move |tx, _, tenant: &InOrganization, now, large| {
             let id = tenant.member.organization;
             let is_large = is_expensive(tx, id)?;
-            if is_large {
-                large.require_reserved(0)?;
-            }
+            large.require_reserved(is_large.then_some(0))?;
             let patch = patch.get()?;
             super::update(tx, id, patch, now)?;
             roles::set_default(tx, id, &patch.default_role_id, now)?;

@@ -142,9 +142,7 @@ async fn rename<N: Input + Into<RolePatch> + Send + 'static>(
         move |tx, _, tenant: &InOrganization, _, large| {
             let key = (tenant.member.organization, id);
             let is_large = super::is_expensive(tx, key)?;
-            if is_large {
-                large.require_reserved(0)?;
-            }
+            large.require_reserved(is_large.then_some(0))?;
             super::rename(tx, key, &patch)?;
             Ok((key, is_large))
         },

@@ -74,9 +74,7 @@ async fn update(at: WriteAccess<Global>, JsonBody(sent): JsonBody) -> ApiResult 
             let current = current_after(tx, caller, patch)?;
             super::update(tx, caller.user.id, patch, current)?;
             let is_large = is_expensive(tx, &reload_caller(tx, caller)?)?;
-            if is_large {
-                large.require_reserved(0)?;
-            }
+            large.require_reserved(is_large.then_some(0))?;
             Ok((caller.user.id, is_large))
         },
         |tx, caller, _| body(tx, &reload_caller(tx, caller)?),
