@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::http::route_spec::{Cardinality, RouteSpec};
 
-use super::headers;
+use super::parameters::{RATE_LIMIT_HEADERS, header_references};
 use super::schemas::reference;
 
 /// The errors of one status.
@@ -155,10 +155,7 @@ fn statuses(spec: &RouteSpec) -> Vec<u16> {
         statuses.extend([400, 408, 413, 415]);
     }
     let is_page = spec.response.is_some_and(|gives| gives.cardinality == Cardinality::Page);
-    if is_page || !spec.query.is_empty() {
-        statuses.push(400);
-    }
-    if spec.accepts_dry_run() {
+    if is_page || !spec.query.is_empty() || spec.accepts_dry_run() {
         statuses.push(400);
     }
     if spec.accepts_idempotency_key() {
@@ -256,8 +253,8 @@ impl ErrorResponse {
     fn response(&self) -> Value {
         let ((code, detail), attr, kind) = (self.example, self.attr, self.kinds.first());
         // A 401 reveals nothing about the key, so it must not show the key's rate limit.
-        let status = headers::RATE_LIMIT_HEADERS.iter().filter(|_| self.status != 401);
-        let headers = headers::references(self.header.iter().chain(status).chain(&["DryRun"]));
+        let status = RATE_LIMIT_HEADERS.iter().filter(|_| self.status != 401);
+        let headers = header_references(self.header.iter().chain(status).chain(&["DryRun"]));
         json!({
             "description": self.description,
             "headers": headers,

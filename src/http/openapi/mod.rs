@@ -1,7 +1,6 @@
 //! The `OpenAPI` 3.1 document, generated from the route table, and the documentation page.
 
 mod error_responses;
-mod headers;
 mod operation;
 mod parameters;
 mod schemas;
@@ -16,7 +15,7 @@ use axum::http::header::{
 };
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
@@ -33,7 +32,6 @@ use super::query::QueryParams;
 use super::route_spec::BodySpec;
 use super::routes::{PathParameter, RouteSpec, RouteTable, Routes};
 
-use headers::{DRY_RUN_RESPONSE, DRY_RUN_SCHEMA, dry_run_response, dry_run_schema};
 use schemas::{ResponseSchemas, add_schema, extract_titled};
 
 /// The document as YAML and JSON, each generated on first request so that a start does not pay for
@@ -140,6 +138,25 @@ A POST with an `Idempotency-Key` is performed once. Responses with a single obje
 `If-None-Match` avoids reading an unchanged object again, and `If-Match` prevents a PATCH or DELETE from \
 overwriting another client's change. With `Dry-Run: true`, a request runs with all checks and changes nothing. Errors report one problem at a time, in four fields.";
 
+/// The components of the document. Those that depend on no operation are in a file of their own. There, a header has no
+/// example, because the documentation page would send it. A list of entity tags is one pattern, because generators accept
+/// anything for alternatives without a type.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Components {
+    schemas: Map<String, Value>,
+    responses: Map<String, Value>,
+    parameters: Value,
+    headers: Value,
+    security_schemes: Value,
+}
+
+impl Components {
+    fn shared() -> Self {
+        serde_json::from_str(include_str!("components.json")).unwrap_or_default()
+    }
+}
+
 /// Returns the document of these operations.
 #[must_use]
 pub fn build_document(specs: &[RouteSpec]) -> Value {
@@ -151,18 +168,19 @@ pub fn build_document(specs: &[RouteSpec]) -> Value {
             path.insert(row.method.as_str().to_lowercase(), operation);
         }
     }
+    let shared = Components::shared();
     let mut schemas = answers.finish();
-    for (name, schema) in error_responses::schemas() {
+    for (name, schema) in error_responses::schemas().chain(shared.schemas) {
         add_schema(&mut schemas, &name, &schema);
     }
-    add_schema(&mut schemas, DRY_RUN_SCHEMA, &dry_run_schema());
     for BodySpec { name, schema, .. } in specs.iter().filter_map(|row| row.body.as_ref()) {
         let mut schema = json!(schema());
         extract_titled(&mut schemas, &mut schema);
         add_schema(&mut schemas, name, &schema);
     }
     let mut responses = error_responses::responses();
-    responses.insert(DRY_RUN_RESPONSE.to_owned(), dry_run_response());
+    responses.extend(shared.responses);
+    let components = Components { schemas, responses, ..shared };
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -174,20 +192,7 @@ pub fn build_document(specs: &[RouteSpec]) -> Value {
         "servers": [{ "url": "/" }],
         "tags": tags(specs),
         "paths": paths,
-        "components": {
-            "schemas": schemas,
-            "responses": responses,
-            "parameters": parameters::shared_parameters(),
-            "headers": headers::shared_headers(),
-            "securitySchemes": {
-                "key": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "bearerFormat": "phx_...",
-                    "description": "A personal API key. Each operation names the scope that the key needs.",
-                },
-            },
-        },
+        "components": components,
     })
 }
 

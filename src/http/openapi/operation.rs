@@ -7,8 +7,9 @@ use crate::auth::Requirements;
 use crate::http::route_spec::{BodySpec, Cardinality, RouteSpec};
 
 use super::error_responses;
-use super::headers::{self, DRY_RUN_RESPONSE, DRY_RUN_SCHEMA};
-use super::parameters::{self, parameter_names};
+use super::parameters::{
+    header_references, operation_parameters, parameter_names, success_headers,
+};
 use super::schemas::{ResponseSchemas, reference};
 
 /// The content type of pages.
@@ -29,7 +30,7 @@ pub(super) fn operation(
     if !notes.is_empty() {
         operation.insert("description".to_owned(), json!(notes));
     }
-    let parameters = parameters::operation_parameters(spec);
+    let parameters = operation_parameters(spec);
     if !parameters.is_empty() {
         operation.insert("parameters".to_owned(), json!(parameters));
     }
@@ -104,8 +105,7 @@ fn responses(spec: &RouteSpec, links: Map<String, Value>, answers: &mut Response
         responses.push((304, empty(spec, "The object is unchanged.", &["ETag"])));
     }
     if spec.accepts_dry_run() && !spec.has_dry_run_in_success() {
-        let reference = format!("#/components/responses/{DRY_RUN_RESPONSE}");
-        responses.push((200, json!({ "$ref": reference })));
+        responses.push((200, json!({ "$ref": "#/components/responses/DryRun" })));
     }
     responses.extend(
         error_responses::error_responses(spec).filter(|(status, _)| *status != spec.status),
@@ -133,7 +133,7 @@ fn success(spec: &RouteSpec, answers: &mut ResponseSchemas) -> Value {
     if let Some(gives) = &spec.response {
         let mut schema = answers.add(gives);
         if spec.has_dry_run_in_success() {
-            schema = json!({ "anyOf": [schema, reference(DRY_RUN_SCHEMA)] });
+            schema = json!({ "anyOf": [schema, reference("DryRunResult")] });
         }
         content.insert("application/json".to_owned(), json!({ "schema": schema }));
     }
@@ -151,7 +151,7 @@ fn success(spec: &RouteSpec, answers: &mut ResponseSchemas) -> Value {
         (true, true) => &["ETagUnlessDryRun"],
         (false, _) => &[],
     };
-    let headers = headers::success_headers(spec, tag);
+    let headers = success_headers(spec, tag);
     json!({ "description": description(spec), "headers": headers, "content": content })
 }
 
@@ -169,14 +169,14 @@ fn description(spec: &RouteSpec) -> String {
 }
 
 fn empty(spec: &RouteSpec, description: &str, headers: &[&str]) -> Value {
-    json!({ "description": description, "headers": headers::success_headers(spec, headers) })
+    json!({ "description": description, "headers": success_headers(spec, headers) })
 }
 
 /// The 404 of a page: HTML or the error body.
 fn nothing() -> Value {
     json!({
         "description": "The page does not exist.",
-        "headers": headers::references([].iter()),
+        "headers": header_references([].iter()),
         "content": {
             HTML_TYPE: { "schema": { "type": "string" } },
             "application/json": { "schema": reference("Error") },
