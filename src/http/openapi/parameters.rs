@@ -3,19 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::http::route_spec::{Cardinality, Parameter, RouteSpec};
-use crate::input::{Choices, choices_schema};
+use crate::input::choices;
 
 use super::schemas::ResponseSchemas;
 
-/// The values of the document's `format` parameter.
-pub(super) struct DocumentFormat;
-
-impl Choices for DocumentFormat {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = &["yaml", "json"];
+choices! {
+    /// The values of the document's `format` parameter.
+    pub(super) struct DocumentFormat: &'static str = ["yaml", "json"];
 }
-
-choices_schema!(DocumentFormat);
 
 /// Returns the parameters of an operation: of the path, the query and the headers.
 pub(super) fn operation_parameters(spec: &RouteSpec) -> Vec<Value> {

@@ -11,7 +11,6 @@
 //! budget guesses it, and a cheap run is enough (see `SECURITY.md`). Each stored hash names its parameters, so they can be
 //! raised for new keys.
 
-use std::fmt;
 use std::time::Duration;
 
 use argon2::{Argon2, Params, PasswordHasher, PasswordVerifier, password_hash};
@@ -56,15 +55,9 @@ impl TagKey {
     }
 }
 
-/// The secret part of a key in a request. `Debug` does not show it.
+/// The secret part of a key in a request. Not `Debug`, so that logs cannot contain it.
 #[derive(Clone)]
 pub struct PresentedSecret(String);
-
-impl fmt::Debug for PresentedSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PresentedSecret(..)")
-    }
-}
 
 /// Parses the text of a key. Returns `None` if its form or its tag is wrong.
 pub fn parse(tags: &TagKey, text: &str) -> Option<(ApiKeyId, PresentedSecret)> {
