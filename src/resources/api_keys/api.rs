@@ -3,15 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 use uuid::Uuid;
 
-use crate::base::error::{Error, Result};
-use crate::base::json::{Array, WriteJson, output};
-use crate::base::time::Timestamp;
-use crate::exchange::etag::Versioned;
-use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
+use crate::base::json::{Array, output};
+use crate::ids::ApiKeyId;
 use crate::input;
 use crate::input::{
     DateTime, FieldType, Identifier, Integer, ListOf, Name, Nullable, Required, Schema, Text,
@@ -19,11 +15,9 @@ use crate::input::{
 };
 use crate::resources::members;
 use crate::resources::organizations::Organization;
-use crate::resources::shared::loggable::{
-    FieldAction, LogEntity, Loggable, public_fields, public_text,
-};
-use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::store::{Order, Redaction, Row, Tx, Window};
+use crate::resources::shared::loggable::{FieldAction, public_fields, public_text};
+use crate::resources::shared::prelude::*;
+use crate::store::Redaction;
 
 use super::{ApiKey, ApiKeyUse, BY_USER, Grantors, Meta, Scopes, last_used_at, remove_all, scopes};
 

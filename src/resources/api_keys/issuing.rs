@@ -2,13 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::base::error::{Error, Result};
 use crate::base::patch::{Apply, Patch};
-use crate::base::time::Timestamp;
-use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
-use crate::input::Parsed;
+use crate::ids::ApiKeyId;
+use crate::resources::shared::prelude::*;
 use crate::resources::{members, projects};
-use crate::store::{Order, Tx, Window, WriteTx};
 
 use super::permissions::{TENANT_FIELDS, exceeds, organizations_of};
 use super::{

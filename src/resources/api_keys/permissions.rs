@@ -2,13 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use crate::base::error::Result;
-use crate::base::time::Timestamp;
-use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::projects;
-use crate::store::Tx;
+use crate::resources::shared::prelude::*;
 
 use super::{Meta, Scopes};
 

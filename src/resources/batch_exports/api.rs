@@ -1,21 +1,17 @@
 //! What the API reads of batch exports, and what batch exports declare about their records. The activity log records a
 //! change of secrets without their values.
 
-use serde_json::{Map, Value};
-
-use crate::base::error::Result;
 use crate::base::patch::Patch;
-use crate::base::time::Timestamp;
-use crate::ids::{BatchExportId, ProjectId};
+use crate::ids::BatchExportId;
 use crate::input;
 use crate::input::{
     Choice, DateTime, Field, FieldType, Flag, FreeForm, Identifier, Input, JsonObject, Name,
-    Nested, Nullable, Parsed, Required, Schema, Text, Untyped, choices,
+    Nested, Nullable, Required, Schema, Text, Untyped, choices,
 };
 use crate::resources::projects;
-use crate::resources::shared::loggable::{FieldAction, LogEntity, Loggable};
-use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::store::{Redaction, Row, Tx};
+use crate::resources::shared::loggable::FieldAction;
+use crate::resources::shared::prelude::*;
+use crate::store::Redaction;
 
 use super::destination::{Destination, DestinationPatch, Target, WholeDestination};
 use super::hogql::{self, HogQlQuery};

@@ -9,21 +9,13 @@ pub mod http;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use utoipa::ToSchema;
-
-use crate::base::error::{Error, Result};
-use crate::base::json::JsonItems;
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::exchange::etag::Versioned;
-use crate::ids::{BatchExportId, OrganizationId, ProjectId};
-use crate::input::{JsonObject, Parsed, does_not_exist};
+use crate::ids::BatchExportId;
+use crate::input::{JsonObject, does_not_exist};
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
+use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::{walk_page, walk_visible};
-use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::impl_record;
 
 pub use api::{
     BatchExportFields, BatchExportPatch, BatchExportState, OrganizationBatchExportFields,

@@ -4,28 +4,18 @@ pub mod http;
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
-use crate::base::json::{Array, JsonText, WriteJson, output};
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::exchange::etag::Versioned;
-use crate::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId, UserUuid};
+use crate::base::json::{Array, output};
+use crate::ids::{CollaboratorId, DashboardId, UserUuid};
 use crate::input;
-use crate::input::{Choice, Parsed, Required, UuidField, choices, invalid};
+use crate::input::{Choice, Required, UuidField, choices, invalid};
 use crate::resources::access_controls::levels::{self, COLLABORATORS_EDIT, EVERYONE_EDITS};
 use crate::resources::members::{self, Membership};
 use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
-use crate::resources::shared::loggable::{LogEntity, Loggable};
-use crate::resources::shared::registration::{RegisteredRecord, record};
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, User};
-use crate::store::{
-    Index, Key, Order, Record, Reference, Row, Table, Tx, Window, WriteTx, impl_record,
-};
+use crate::store::impl_record;
 
 /// A user who may edit a restricted dashboard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,18 +2,15 @@
 
 use std::marker::PhantomData;
 
-use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::base::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Field, FieldType, Flag, JsonObject, Name, Nullable, Parsed, Required, Schema, Text,
-    WebUrl, choices,
+    Choice, Field, FieldType, Flag, JsonObject, Name, Nullable, Required, Schema, Text, WebUrl,
+    choices,
 };
-use crate::resources::shared::loggable::{LogEntity, Loggable, public_text};
-use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::store::{Row, Tx};
+use crate::resources::shared::loggable::public_text;
+use crate::resources::shared::prelude::*;
 
 use super::certificate::Certificate;
 use super::{Domain, Fields, SAML};

@@ -7,20 +7,13 @@ pub mod http;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
-use crate::base::error::{Error, Result};
-use crate::base::json::JsonItems;
 use crate::base::patch::Patch;
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::exchange::etag::Versioned;
-use crate::ids::{DomainId, OrganizationId};
-use crate::input::Parsed;
+use crate::ids::DomainId;
 use crate::resources::organizations::Organization;
+use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::walk_page;
-use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::impl_record;
 
 pub use api::{DomainFields, DomainPatch, DomainVerification, NewDomain, RECORDS};
 

@@ -1,22 +1,13 @@
 //! What the API reads and shows of invites, and what invites declare about their records.
 
-use serde_json::{Map, Value, json};
-
-use crate::base::error::{Error, Result};
-use crate::base::json::{JsonItems, JsonText, WriteJson, output};
-use crate::base::time::Timestamp;
-use crate::exchange::etag::Versioned;
+use crate::base::json::output;
 use crate::ids::InviteId;
 use crate::input;
-use crate::input::{
-    Choice, Email, FieldType, Flag, JsonObject, Nullable, Parsed, Required, Text, invalid,
-};
+use crate::input::{Choice, Email, FieldType, Flag, JsonObject, Nullable, Required, Text, invalid};
 use crate::resources::members::{Level, Levels, Membership};
-use crate::resources::shared::loggable::{LogEntity, Loggable};
+use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::{parse_fields, walk_page};
-use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
-use crate::store::{Row, Tx, Window};
 
 use super::project_access::{self, ProjectAccessList};
 use super::{

@@ -1,17 +1,13 @@
 //! The state of an invite's mail. A record of its own: mail does not change the version of an invite.
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
-use crate::base::error::Result;
-use crate::base::json::{JsonItems, WriteJson, output};
-use crate::base::time::Timestamp;
-use crate::ids::{InviteId, OrganizationId, OutboxMessageId};
+use crate::base::json::output;
+use crate::ids::{InviteId, OutboxMessageId};
 use crate::mail::compose::Delivery;
 use crate::mail::outbox::{self, OutboxMessage};
 use crate::mail::worker::CurrentAttempt;
+use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::walk_page;
-use crate::store::{Reference, Tx, Window, WriteTx, impl_record};
+use crate::store::impl_record;
 
 use super::{BY_SERIAL, Fields, Invite, InviteKey};
 

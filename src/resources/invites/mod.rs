@@ -9,18 +9,13 @@ mod project_access;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
-use crate::base::error::{Error, Result};
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::{InviteId, OrganizationId, UserId};
+use crate::ids::InviteId;
 use crate::mail::outbox::{self, Notification};
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
+use crate::resources::shared::prelude::*;
 use crate::resources::users;
-use crate::store::{Index, Key, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::impl_record;
 
 pub use api::{InviteFields, NewInvite, RECORDS, list};
 pub use links::{InviteLinks, TokenKind};

@@ -1,18 +1,15 @@
 //! The access to private projects that an invite grants.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::Value;
+use serde::{Deserializer, Serializer, de};
+use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
-use utoipa::{PartialSchema, ToSchema};
 
-use crate::base::error::{Error, Result};
-use crate::ids::ProjectId;
 use crate::input::{FieldType, Identifier, Integer, Schema, invalid};
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::{self, GrantLevel};
-use crate::store::Tx;
+use crate::resources::shared::prelude::*;
 
 /// Access to one project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

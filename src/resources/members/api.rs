@@ -1,18 +1,12 @@
 //! What the API shows of members, their lists, and what members declare about their records.
 
-use serde_json::{Map, Value, json};
-
-use crate::base::error::{Error, Result};
-use crate::base::json::{JsonItems, WriteJson, output};
-use crate::base::time::Timestamp;
-use crate::ids::{MembershipId, OrganizationId, UserId};
+use crate::base::json::output;
+use crate::ids::MembershipId;
 use crate::input::choices;
-use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
+use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::walk_page;
-use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers, User};
-use crate::store::{Row, Tx, Window};
 
 use super::{
     BY_JOINING, JoinedBy, Level, Membership, MembershipOrigin, find_listed, is_listed,

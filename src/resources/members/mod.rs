@@ -6,22 +6,14 @@ mod level;
 
 use std::ops::ControlFlow;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use utoipa::ToSchema;
-
-use crate::base::error::{Error, Result};
-use crate::base::json::WriteJson;
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::exchange::etag::Versioned;
-use crate::ids::{MembershipId, OrganizationId, UserId};
+use crate::ids::MembershipId;
 use crate::input;
 use crate::input::{Choice, choices, invalid};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::pending_deletion::PendingDeletion;
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, EmbeddedUsers, User};
-use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::impl_record;
 
 use api::member_body;
 pub use api::{Filter, Orders, RECORDS, list};

@@ -2,19 +2,11 @@
 
 pub mod http;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
-use crate::base::error::{Error, Result};
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::OrganizationId;
 use crate::input;
 use crate::input::{Flag, Name, Nullable, Required, UuidField};
-use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
-use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::store::{Index, Table, Tx, WriteTx, impl_record};
+use crate::resources::shared::prelude::*;
+use crate::store::impl_record;
 
 /// An organization.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,22 +7,17 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use crate::base::error::{Error, Result};
-use crate::base::time::Timestamp;
-use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
+use crate::ids::ApiKeyId;
 use crate::resources::api_keys::ApiKey;
 use crate::resources::organizations::Organization;
 use crate::resources::projects::Project;
 use crate::resources::shared::import_mark::{self, Attempt, ImportMark};
+use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::collect;
-use crate::resources::shared::registration::{RegisteredRecord, UserMap};
+use crate::resources::shared::registration::UserMap;
 use crate::resources::users::{self, User};
 use crate::resources::{record_in, records};
-use crate::store::{
-    Cell, Key, KeySpan, Order, Raw, Snapshot, StagedExport, Table, Tx, Window, WriteTx, stored_cell,
-};
+use crate::store::{Cell, KeySpan, Raw, Snapshot, StagedExport, stored_cell};
 
 pub use selection::select;
 

@@ -2,24 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
-
-use crate::base::error::{Error, Result};
-use crate::base::json::{Array, Either, JsonItems, JsonText, WriteJson, WrittenBy, output};
-use crate::base::time::Timestamp;
-use crate::exchange::etag::Versioned;
-use crate::ids::{OrganizationId, RoleId, RoleMembershipId, UserId};
+use crate::base::json::{Array, Either, WrittenBy, output};
+use crate::ids::{RoleId, RoleMembershipId};
 use crate::input;
 use crate::input::{Name, Required, UuidField};
 use crate::resources::members::api::MemberBody;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
-use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
+use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::walk_page;
-use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers, UserFilter};
-use crate::store::{Order, Reference, Row, Tx, Window};
 
 use super::memberships::BY_JOINING;
 use super::{

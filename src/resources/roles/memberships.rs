@@ -4,17 +4,14 @@
 
 use std::ops::ControlFlow;
 
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::base::error::{Error, Result};
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::{OrganizationId, RoleId, RoleMembershipId, UserId, UserUuid};
-use crate::input::{Parsed, invalid};
+use crate::ids::{RoleId, RoleMembershipId, UserUuid};
+use crate::input::invalid;
 use crate::resources::members::{self, Membership};
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, User};
-use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::impl_record;
 
 use super::{NewRoleMembership, Role, RoleKey, exists};
 

@@ -4,19 +4,15 @@ pub mod api;
 pub mod http;
 mod memberships;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::base::error::{Error, Result};
 use crate::base::patch::Patch;
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::{OrganizationId, RoleId};
+use crate::ids::RoleId;
 use crate::input::does_not_exist;
 use crate::resources::members::Membership;
 use crate::resources::organizations::{self, Organization};
-use crate::store::{Index, Key, Reference, Table, Tx, WriteTx, impl_record};
+use crate::resources::shared::prelude::*;
+use crate::store::impl_record;
 
 pub use api::{
     ListOptions, NewRole, NewRoleMembership, RECORDS, RolePatch, body, is_expensive, list,

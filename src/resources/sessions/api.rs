@@ -1,16 +1,11 @@
 //! What the API shows of sessions, and what sessions declare about their records. The activity log does not cover them.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
-use crate::base::error::Result;
 use crate::base::json::{Array, output};
-use crate::base::time::Timestamp;
-use crate::ids::{ApiKeyId, SessionId, UserId};
+use crate::ids::{ApiKeyId, SessionId};
 use crate::input::choices;
 use crate::resources::api_keys::ApiKey;
-use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::store::{Order, Redaction, Tx, Window};
+use crate::resources::shared::prelude::*;
+use crate::store::Redaction;
 
 use super::session_text::check_live;
 use super::{BY_USER, BoundKey, Fields, Meta, Session, SignInLink, SignInRequest, remove_all};

@@ -9,11 +9,8 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
 
-use crate::base::error::Result;
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::UserId;
 use crate::mail::compose::MailContent;
+use crate::resources::shared::prelude::*;
 
 use super::session_text::{SecretDigest, SessionKeys, decode};
 

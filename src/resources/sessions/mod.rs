@@ -13,17 +13,12 @@ mod sign_in;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use crate::base::error::{Error, Result};
-use crate::base::time::Timestamp;
-use crate::ids::{ApiKeyId, SessionId, UserId};
+use crate::ids::{ApiKeyId, SessionId};
 use crate::resources::api_keys::ApiKey;
+use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::continue_if;
 use crate::resources::users::User;
-use crate::store::{
-    Index, Order, Record, Reference, Snapshot, Table, Tx, Window, WriteTx, impl_record,
-};
+use crate::store::{Snapshot, impl_record};
 
 pub use api::RECORDS;
 pub use mail_code::{BrowserNonce, KnownBrowser, MailCode, render_mail};

@@ -5,14 +5,10 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use crate::base::error::{Error, Result};
-use crate::base::time::Timestamp;
-use crate::ids::UserId;
 use crate::resources::domains;
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, User};
-use crate::store::{Index, Reference, Snapshot, Table, Tx, WriteTx, impl_record};
+use crate::store::{Snapshot, impl_record};
 
 use super::session_text::SecretDigest;
 use super::{NewSession, VerifiedSession, create};

@@ -1,7 +1,7 @@
 //! The names that most resources use.
 
 pub(crate) use serde::{Deserialize, Serialize};
-pub(crate) use serde_json::{Map, Value};
+pub(crate) use serde_json::{Map, Value, json};
 pub(crate) use utoipa::ToSchema;
 
 pub(crate) use crate::base::error::{Error, Result};
@@ -9,10 +9,12 @@ pub(crate) use crate::base::json::{Array, JsonItems, JsonText, WriteJson, Writte
 pub(crate) use crate::base::patch::Patch;
 pub(crate) use crate::base::secret::SeededRng;
 pub(crate) use crate::base::time::Timestamp;
+pub(crate) use crate::exchange::etag::Versioned;
 pub(crate) use crate::ids::{
     ActivityId, DashboardId, InsightId, MembershipId, OrganizationId, ProjectId, RoleId, TextId,
     TileId, UserId,
 };
+pub(crate) use crate::input::Parsed;
 pub(crate) use crate::store::{
     Index, Key, Order, Record, RecordOf, Redaction, Reference, Row, Table, Tx, Window, WriteTx,
     impl_record,

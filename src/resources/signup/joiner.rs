@@ -1,18 +1,12 @@
 //! Decides who may accept an invite, and with which account; and the takeover of an account that was created by a link:
 //! what it deletes, and the mail that confirms it.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
-use crate::base::error::{Error, Result};
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::{OutboxMessageId, UserId};
+use crate::ids::OutboxMessageId;
 use crate::mail::outbox::{self, Notification};
 use crate::resources::invites::{Invite, TokenKind};
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, UnverifiedAccount, User};
 use crate::resources::{api_keys, domains, members};
-use crate::store::{Tx, WriteTx};
 
 /// The account with which an invite is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,12 +5,7 @@ pub mod http;
 mod joiner;
 mod letters;
 
-use crate::base::error::{Error, Result};
-use crate::base::json::{JsonText, WriteJson};
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::exchange::etag::Versioned;
-use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
+use crate::ids::{InviteId, OutboxMessageId};
 use crate::mail::outbox::{self, Notification};
 use crate::resources::api_keys::{self, IssuedKey, KeyPermissions};
 use crate::resources::invites::{self, Invite, InviteLinks, TokenKind};
@@ -18,9 +13,8 @@ use crate::resources::members::{self, JoinedBy, Membership, MembershipOrigin};
 use crate::resources::organizations::Organization;
 use crate::resources::projects::grants;
 use crate::resources::roles;
-use crate::resources::shared::registration::RegisteredRecord;
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, UnverifiedAccount, User};
-use crate::store::{Row, Tx, WriteTx};
 
 use api::{FirstKey, InviteOffer, JoinedOrganization, Signup};
 use joiner::{Joiner, account_exists, require_open};

@@ -1,20 +1,17 @@
 //! What requests say about users, and what users declare about their records.
 
-use serde_json::{Map, Value, json};
+use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
-use utoipa::{PartialSchema, ToSchema};
 
-use crate::base::error::{Error, Result};
-use crate::ids::{UserId, UserUuid};
+use crate::ids::UserUuid;
 use crate::input;
 use crate::input::{
     Choice, Email, FieldType, Flag, FreeForm, FreeObject, Identifier, Nullable, Required, Schema,
     Text, UuidField, choices,
 };
-use crate::resources::shared::loggable::{LogEntity, Loggable, public_fields};
-use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::store::{Row, Tx};
+use crate::resources::shared::loggable::public_fields;
+use crate::resources::shared::prelude::*;
 
 use super::{BY_UUID, Fields, Meta, Profile, ProfileFields, UnverifiedAccount, User};
 

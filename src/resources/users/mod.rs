@@ -5,16 +5,9 @@ pub mod http;
 
 use std::rc::Rc;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use utoipa::ToSchema;
-
-use crate::base::error::{Error, Result};
-use crate::base::json::WriteJson;
-use crate::base::secret::SeededRng;
-use crate::base::time::Timestamp;
-use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
-use crate::store::{Index, Owner, Reference, Table, Tx, WriteTx, impl_record};
+use crate::ids::UserUuid;
+use crate::resources::shared::prelude::*;
+use crate::store::{Owner, impl_record};
 
 pub use api::{NewUser, RECORDS, UserFilter, UserPatch};
 

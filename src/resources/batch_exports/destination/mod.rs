@@ -4,17 +4,14 @@ mod keys;
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use utoipa::ToSchema;
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{Discriminator, ObjectBuilder, OneOfBuilder, Type};
 
-use crate::base::error::{Error, Result};
 use crate::input;
 use crate::input::{
     Choice, Choices, FieldType, FreeObject, JsonObject, Nested, Required, Schema, choices_schema,
 };
+use crate::resources::shared::prelude::*;
 
 /// A service that exports are sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
