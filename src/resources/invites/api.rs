@@ -4,7 +4,7 @@ use crate::base::json::output;
 use crate::ids::InviteId;
 use crate::input;
 use crate::input::{Choice, Email, FieldType, Flag, JsonObject, Nullable, Required, Text, invalid};
-use crate::resources::members::{Level, Levels, Membership};
+use crate::resources::members::{Level, Membership};
 use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::{parse_fields, walk_page};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
@@ -25,7 +25,7 @@ input! {
         /// The name to greet the person with.
         first_name: Text<30>,
         /// The level of the new member: 1 member, 8 admin, 15 owner.
-        level: Choice<Levels>,
+        level: Choice<Level>,
         /// A message for the person, as plain text.
         message: Nullable<Text<1000>>,
         /// The private projects that the new member may access.
@@ -48,7 +48,7 @@ pub struct NewInvite {
 impl NewInvite {
     /// Parses a request body.
     pub fn of(sent: &JsonObject) -> Self {
-        let level = sent.get("level").and_then(|level| Choice::<Levels>::read(level).ok());
+        let level = sent.get("level").and_then(|level| Choice::<Level>::read(level).ok());
         Self { level, fields: Parsed::new(sent) }
     }
 

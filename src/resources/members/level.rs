@@ -1,9 +1,9 @@
 //! Organization levels: 1 member, 8 admin, 15 owner.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
+use serde_json::Value;
+
+use crate::input::{Choices, choices_schema};
 
 /// The level of a member in an organization. A higher level includes the permissions of the lower ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,14 +46,18 @@ impl Level {
     }
 }
 
-impl PartialSchema for Level {
-    fn schema() -> RefOr<Schema> {
-        let numbers = Self::ALL.map(Self::number);
-        ObjectBuilder::new().schema_type(Type::Integer).enum_values(Some(numbers)).into()
+impl From<Level> for Value {
+    fn from(level: Level) -> Self {
+        level.number().into()
     }
 }
 
-impl ToSchema for Level {}
+impl Choices for Level {
+    type Value = Self;
+    const ALL: &'static [Self] = &Self::ALL;
+}
+
+choices_schema!(Level);
 
 impl Serialize for Level {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

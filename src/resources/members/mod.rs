@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use crate::ids::MembershipId;
 use crate::input;
-use crate::input::{Choice, choices, invalid};
+use crate::input::{Choice, invalid};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
@@ -115,22 +115,11 @@ fn is_listed(user: &User) -> bool {
     user.meta.is_active && !is_bot(&user.fields.email)
 }
 
-choices! {
-    /// The values of `level`.
-    pub struct Levels: Level = Level::ALL;
-}
-
-impl From<Level> for Value {
-    fn from(level: Level) -> Self {
-        level.number().into()
-    }
-}
-
 input! {
     /// The fields of a membership to update.
     pub struct MemberPatch {
         /// The new level.
-        level: Choice<Levels>,
+        level: Choice<Level>,
     }
 }
 
