@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 use uuid::Uuid;
 
-use crate::base::json::{Array, output};
+use crate::base::json::Array;
 use crate::ids::ApiKeyId;
-use crate::input;
 use crate::input::{
     DateTime, FieldType, Identifier, Integer, ListOf, Name, Nullable, Required, Schema, Text,
     UuidField,

@@ -3,7 +3,6 @@
 
 use crate::base::patch::Patch;
 use crate::ids::BatchExportId;
-use crate::input;
 use crate::input::{
     Choice, DateTime, Field, FieldType, Flag, FreeForm, Identifier, Input, JsonObject, Name,
     Nested, Nullable, Required, Schema, Text, Untyped, choices,

@@ -15,7 +15,6 @@ use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
 use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::{walk_page, walk_visible};
-use crate::store::impl_record;
 
 pub use api::{
     BatchExportFields, BatchExportPatch, BatchExportState, OrganizationBatchExportFields,

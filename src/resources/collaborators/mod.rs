@@ -5,9 +5,8 @@ pub mod http;
 use std::collections::HashMap;
 
 use crate::auth::InProject;
-use crate::base::json::{Array, output};
+use crate::base::json::Array;
 use crate::ids::{CollaboratorId, DashboardId, UserUuid};
-use crate::input;
 use crate::input::{Choice, Required, UuidField, choices, invalid};
 use crate::resources::access_controls::levels::{self, COLLABORATORS_EDIT, EVERYONE_EDITS};
 use crate::resources::members::{self, Membership};
@@ -15,7 +14,6 @@ use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, User};
-use crate::store::impl_record;
 
 /// A user who may edit a restricted dashboard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

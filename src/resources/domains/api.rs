@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::input;
 use crate::input::{
     Choice, Field, FieldType, Flag, JsonObject, Name, Nullable, Required, Schema, Text, WebUrl,
     choices,

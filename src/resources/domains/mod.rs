@@ -13,7 +13,6 @@ use crate::ids::DomainId;
 use crate::resources::organizations::Organization;
 use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::walk_page;
-use crate::store::impl_record;
 
 pub use api::{DomainFields, DomainPatch, DomainVerification, NewDomain, RECORDS};
 

@@ -1,9 +1,9 @@
 //! What the API reads and shows of invites, and what invites declare about their records.
 
-use crate::base::json::output;
 use crate::ids::InviteId;
-use crate::input;
-use crate::input::{Choice, Email, FieldType, Flag, JsonObject, Nullable, Required, Text, invalid};
+use crate::input::{
+    Choice, Email, FieldType, Flag, JsonObject, Nullable, Required, Text, invalid, require_object,
+};
 use crate::resources::members::{Level, Membership};
 use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::{parse_fields, walk_page};
@@ -89,7 +89,7 @@ pub(super) fn read_all(sent: Value) -> Result<Vec<NewInvite>> {
     }
     let numbered = items.into_iter().enumerate();
     numbered
-        .map(|(index, item)| match input::require_object(item) {
+        .map(|(index, item)| match require_object(item) {
             Ok(sent) => Ok(NewInvite::of(&sent)),
             Err(error) => Err(at_index(index, error)),
         })

@@ -1,13 +1,11 @@
 //! The state of an invite's mail. A record of its own: mail does not change the version of an invite.
 
-use crate::base::json::output;
 use crate::ids::{InviteId, OutboxMessageId};
 use crate::mail::compose::Delivery;
 use crate::mail::outbox::{self, OutboxMessage};
 use crate::mail::worker::CurrentAttempt;
 use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::walk_page;
-use crate::store::impl_record;
 
 use super::{BY_SERIAL, Fields, Invite, InviteKey};
 

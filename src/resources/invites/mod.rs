@@ -15,7 +15,6 @@ use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::prelude::*;
 use crate::resources::users;
-use crate::store::impl_record;
 
 pub use api::{InviteFields, NewInvite, RECORDS, list};
 pub use links::{InviteLinks, TokenKind};

@@ -7,13 +7,11 @@ mod level;
 use std::ops::ControlFlow;
 
 use crate::ids::MembershipId;
-use crate::input;
 use crate::input::{Choice, invalid};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, EmbeddedUsers, User};
-use crate::store::impl_record;
 
 use api::member_body;
 pub use api::{Filter, Orders, RECORDS, list};
@@ -202,7 +200,7 @@ pub fn update(
     tx: &mut WriteTx<'_>,
     caller: &Membership,
     user: UserId,
-    patch: &input::Parsed<MemberPatch>,
+    patch: &Parsed<MemberPatch>,
     now: Timestamp,
 ) -> Result<()> {
     let mut member = get(tx, caller.organization, user)?;

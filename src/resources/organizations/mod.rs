@@ -2,11 +2,9 @@
 
 pub mod http;
 
-use crate::input;
 use crate::input::{Flag, Name, Nullable, Required, UuidField};
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
-use crate::store::impl_record;
 
 /// An organization.
 #[derive(Debug, Clone, PartialEq)]

@@ -123,9 +123,7 @@ impl OrganizationSelection {
             let id = row.meta.id;
             let Some(alone) = self.members.get(&row.meta.user) else { return Ok(()) };
             let permissions = KeyPermissions::of(row.meta);
-            let is_limited =
-                !permissions.organizations.is_empty() || !permissions.projects.is_empty();
-            if (*alone || is_limited)
+            if (*alone || !permissions.is_unscoped())
                 && self.allows(&permissions)
                 && self.allows_grantors(tx, id)?
             {

@@ -11,7 +11,6 @@ use crate::input::invalid;
 use crate::resources::members::{self, Membership};
 use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, User};
-use crate::store::impl_record;
 
 use super::{NewRoleMembership, Role, RoleKey, exists};
 

@@ -12,7 +12,6 @@ use crate::input::does_not_exist;
 use crate::resources::members::Membership;
 use crate::resources::organizations::{self, Organization};
 use crate::resources::shared::prelude::*;
-use crate::store::impl_record;
 
 pub use api::{
     ListOptions, NewRole, NewRoleMembership, RECORDS, RolePatch, body, is_expensive, list,

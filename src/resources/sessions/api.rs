@@ -1,6 +1,6 @@
 //! What the API shows of sessions, and what sessions declare about their records. The activity log does not cover them.
 
-use crate::base::json::{Array, output};
+use crate::base::json::Array;
 use crate::ids::{ApiKeyId, SessionId};
 use crate::input::choices;
 use crate::resources::api_keys::ApiKey;

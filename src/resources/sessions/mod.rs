@@ -18,7 +18,7 @@ use crate::resources::api_keys::ApiKey;
 use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::continue_if;
 use crate::resources::users::User;
-use crate::store::{Snapshot, impl_record};
+use crate::store::Snapshot;
 
 pub use api::RECORDS;
 pub use mail_code::{BrowserNonce, KnownBrowser, MailCode, render_mail};

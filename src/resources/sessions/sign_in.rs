@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::resources::domains;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, User};
-use crate::store::{Snapshot, impl_record};
+use crate::store::Snapshot;
 
 use super::session_text::SecretDigest;
 use super::{NewSession, VerifiedSession, create};

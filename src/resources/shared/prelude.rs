@@ -14,7 +14,7 @@ pub(crate) use crate::ids::{
     ActivityId, DashboardId, InsightId, MembershipId, OrganizationId, ProjectId, RoleId, TextId,
     TileId, UserId,
 };
-pub(crate) use crate::input::Parsed;
+pub(crate) use crate::input::{Parsed, input};
 pub(crate) use crate::store::{
     Index, Key, Order, Record, RecordOf, Redaction, Reference, Row, Table, Tx, Window, WriteTx,
     impl_record,

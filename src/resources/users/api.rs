@@ -5,7 +5,6 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::ids::UserUuid;
-use crate::input;
 use crate::input::{
     Choice, Email, FieldType, Flag, FreeForm, FreeObject, Identifier, Nullable, Required, Schema,
     Text, UuidField, choices,

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use crate::ids::UserUuid;
 use crate::resources::shared::prelude::*;
-use crate::store::{Owner, impl_record};
+use crate::store::Owner;
 
 pub use api::{NewUser, RECORDS, UserFilter, UserPatch};
 

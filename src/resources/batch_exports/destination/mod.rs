@@ -7,7 +7,6 @@ use std::fmt;
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{Discriminator, ObjectBuilder, OneOfBuilder, Type};
 
-use crate::input;
 use crate::input::{
     Choice, Choices, FieldType, FreeObject, JsonObject, Nested, Required, Schema, choices_schema,
 };
