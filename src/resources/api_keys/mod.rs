@@ -12,14 +12,10 @@ mod scopes;
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use crate::base::error::{Error, Result};
-use crate::base::time::Timestamp;
-use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
-use crate::input::{FieldType, Name, Parsed};
+use crate::ids::ApiKeyId;
+use crate::input::{FieldType, Name};
+use crate::resources::shared::prelude::*;
 use crate::resources::users::User;
-use crate::store::{Index, Reference, Table, Tx, WriteTx, impl_record};
 
 pub use api::{
     PersonalApiKeyAccess, PersonalApiKeyFields, PersonalApiKeyPatch, RECORDS, RollFields, body,

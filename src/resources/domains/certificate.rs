@@ -2,15 +2,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
 use x509_parser::parse_x509_certificate;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Name;
 
-use crate::base::error::{Error, Result};
-use crate::base::json::output;
-use crate::base::time::Timestamp;
 use crate::input::{FieldType, Schema, Text};
+use crate::resources::shared::prelude::*;
 
 /// The text of a certificate. Its length is checked before decoding.
 type CertificateText = Text<16_384>;

@@ -15,17 +15,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwap;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
-use crate::base::error::{Error, Result};
-use crate::base::secret::{Purpose, SeededRng, SigningSecret};
-use crate::base::time::Timestamp;
-use crate::ids::{ApiKeyId, SessionId, UserId};
+use crate::base::secret::{Purpose, SigningSecret};
+use crate::ids::{ApiKeyId, SessionId};
 use crate::resources::api_keys::{self, ApiKey};
+use crate::resources::shared::prelude::*;
 use crate::resources::users::User;
-use crate::store::{Key, Tx, WriteTx, key};
+use crate::store::key;
 
 use super::{IDLE_LIFETIME, MAX_LIFETIME, Meta, Session, USE_RECORD_INTERVAL};
 

@@ -1,13 +1,8 @@
 //! What the API reads and shows when an invite is accepted.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
-use crate::base::error::Result;
-use crate::base::json::{JsonText, output};
-use crate::ids::{ApiKeyId, InviteId, OrganizationId};
-use crate::input;
-use crate::input::{Field, Flag, JsonObject, Name, Nullable, Parsed, Required, Text, missing};
+use crate::ids::{ApiKeyId, InviteId};
+use crate::input::{Field, Flag, JsonObject, Name, Nullable, Required, Text, missing};
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, NewUser};
 
 use super::UnprovenAccount;
