@@ -1,5 +1,6 @@
 //! Pages of long lists, the links to the pages before and after, and the filters of lists.
 
+use askama::Template;
 use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
@@ -120,6 +121,8 @@ pub(super) async fn list_page<Row: DeserializeOwned>(
 }
 
 /// The part of a list that a page shows.
+#[derive(Template)]
+#[template(path = "console/paging.html")]
 pub(super) struct Paging {
     /// The number of the first item, from 1.
     pub(super) first: u64,
