@@ -1,10 +1,12 @@
 //! A request to a page, after the checks that all pages share.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
-use axum::extract::{FromRequestParts, Request};
+use axum::extract::{FromRequestParts, MatchedPath, Request};
 use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
+use uuid::Uuid;
 
 use crate::app::App;
 use crate::base::error::{Error, Result};
@@ -101,9 +103,51 @@ impl Visit {
         Query::of(pairs).and([(parameter, value)]).url(self.head.uri.path())
     }
 
+    /// Returns the path of the page with the names of its parameters.
+    pub(super) fn route(&self) -> &str {
+        self.head.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str)
+    }
+
     /// Returns a parameter of the path, percent-decoded.
     pub(super) fn parameter(&self, name: &str) -> Cow<'_, str> {
         path_parameter(&self.head, name).unwrap_or_default()
+    }
+
+    /// Returns a number in the page's path.
+    ///
+    /// # Errors
+    /// 404 if it is no number.
+    pub(super) fn number(&self, parameter: &str) -> Result<String> {
+        self.id::<u64>(parameter)
+    }
+
+    /// Returns a UUID in the page's path.
+    ///
+    /// # Errors
+    /// 404 if it is no UUID.
+    pub(super) fn uuid(&self, parameter: &str) -> Result<String> {
+        self.id::<Uuid>(parameter)
+    }
+
+    fn id<T: FromStr + ToString>(&self, parameter: &str) -> Result<String> {
+        let id = self.parameter(parameter).parse::<T>().map_err(|_| Error::not_found())?;
+        Ok(id.to_string())
+    }
+
+    /// Returns the id of the project in the page's path.
+    ///
+    /// # Errors
+    /// 404 if it is no number.
+    pub(super) fn project_id(&self) -> Result<String> {
+        self.number("project_id")
+    }
+
+    /// Returns the id of the organization in the page's path.
+    ///
+    /// # Errors
+    /// 404 if it is no UUID.
+    pub(super) fn organization_id(&self) -> Result<String> {
+        self.uuid("organization_id")
     }
 
     /// Returns a parameter of the query, or an empty text.

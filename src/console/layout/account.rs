@@ -5,6 +5,7 @@ use crate::console::api::Api;
 use crate::console::model::{
     CurrentOrganization, List, Me, OrganizationName, Project, ProjectName,
 };
+use crate::console::visit::Visit;
 use crate::console::words::level_name;
 
 /// An organization or a project, with its page.
@@ -94,17 +95,6 @@ fn organization_links(organizations: &[OrganizationName]) -> Vec<TenantLink> {
 /// The maximum number of projects in the switcher.
 const MAX_PROJECTS: usize = 100;
 
-/// The tenant in the path of a page.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::console) enum In<'p> {
-    /// A project, by its id.
-    Project(&'p str),
-    /// An organization, by its id.
-    Organization(&'p str),
-    /// None: the frame shows the current project, or else what the session sees first.
-    Nothing,
-}
-
 /// The organization and the project of a page.
 pub(super) struct Tenant {
     pub(super) organization: Option<TenantLink>,
@@ -117,15 +107,14 @@ impl Tenant {
     /// Loads the project in the page's path, or else the current project, with its organization; or the organization in
     /// the path, with the current project if that belongs to it. Without a current project, that is the first project that
     /// the session sees, or else its first organization.
-    pub(super) async fn load(api: &Api, account: &Account, tenant: In<'_>) -> Result<Self> {
+    pub(super) async fn load(api: &Api, account: &Account, visit: &Visit) -> Result<Self> {
         let current = account.current.as_ref();
-        let id = match tenant {
-            In::Project(text) => text.parse().ok(),
-            In::Organization(id) if current.is_none_or(|(_, one)| one.id != id) => {
-                return Self::of_organization(api, account, id).await;
+        let id = match (visit.project_id(), visit.organization_id()) {
+            (Ok(project), _) => project.parse().ok(),
+            (_, Ok(id)) if current.is_none_or(|(_, one)| one.id != id) => {
+                return Self::of_organization(api, account, &id).await;
             }
-            In::Organization(_) => current.map(|(id, _)| *id),
-            In::Nothing => match current {
+            _ => match current {
                 Some((id, _)) => Some(*id),
                 None => first_project(api).await?,
             },

@@ -19,9 +19,7 @@ use super::visit::SignedIn;
 use account::{Account, Tenant};
 use navigation::Group;
 
-pub(super) use account::In;
 pub(super) use command::{Command, quote};
-pub(super) use navigation::Section;
 pub(super) use notice::{with_notice, with_notice_of};
 
 #[derive(Template)]
@@ -111,10 +109,10 @@ impl Frame {
     ///
     /// # Errors
     /// The errors of the API, except those for what the session may not see: the frame leaves that out.
-    pub(super) async fn load(request: &SignedIn, section: Section, tenant: In<'_>) -> Result<Self> {
+    pub(super) async fn load(request: &SignedIn) -> Result<Self> {
         let account = Account::load(&request.api).await?;
-        let tenant = Tenant::load(&request.api, &account, tenant).await?;
-        let groups = navigation::groups(request, &tenant, section).await?;
+        let tenant = Tenant::load(&request.api, &account, &request.visit).await?;
+        let groups = navigation::groups(request, &tenant).await?;
         let create = Operation::new("organizations_create", []);
         Ok(Self {
             title: String::new(),

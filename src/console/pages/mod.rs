@@ -24,7 +24,6 @@ mod sessions;
 mod shareable;
 
 use axum::http::Method;
-use uuid::Uuid;
 
 use crate::http::assets::VERSION;
 
@@ -50,40 +49,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     profile::routes(pages);
     sessions::routes(pages);
     health::routes(pages);
-}
-
-/// Returns the id of the project in the page's path.
-///
-/// # Errors
-/// 404 if it is no number.
-fn project_id(visit: &Visit) -> Result<String> {
-    number(visit, "project_id")
-}
-
-/// Returns the id of the organization in the page's path.
-///
-/// # Errors
-/// 404 if it is no UUID.
-fn organization_id(visit: &Visit) -> Result<String> {
-    uuid(visit, "organization_id")
-}
-
-/// Returns a number in the page's path.
-///
-/// # Errors
-/// 404 if it is no number.
-fn number(visit: &Visit, parameter: &str) -> Result<String> {
-    let id = visit.parameter(parameter).parse::<u64>().map_err(|_| Error::not_found())?;
-    Ok(id.to_string())
-}
-
-/// Returns a UUID in the page's path.
-///
-/// # Errors
-/// 404 if it is no UUID.
-fn uuid(visit: &Visit, parameter: &str) -> Result<String> {
-    let id = visit.parameter(parameter).parse::<Uuid>().map_err(|_| Error::not_found())?;
-    Ok(id.to_string())
 }
 
 /// Leads to a page with a notice.

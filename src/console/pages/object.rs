@@ -6,11 +6,9 @@ use serde_json::Value;
 use crate::base::error::Result;
 use crate::console::api::{Operation, Write};
 use crate::console::form::{Confirm, answered_before};
-use crate::console::layout::{Frame, In, Section, with_notice};
+use crate::console::layout::{Frame, with_notice};
 use crate::console::registry::PageResult;
 use crate::console::visit::{SignedIn, Visit};
-
-use super::{number, organization_id, project_id, uuid};
 
 /// The objects of a type in a project or in an organization.
 #[derive(Debug)]
@@ -21,47 +19,38 @@ pub(super) struct Collection {
     name: &'static str,
     /// The word for one object.
     pub(super) noun: &'static str,
-    section: Section,
     /// Reads the id of an object in the path of its page. That of a member is the UUID of the user.
     id: fn(&Visit, &str) -> Result<String>,
 }
 
-const fn collection(
-    tenants: &'static str,
+const fn in_project(
     name: &'static str,
     noun: &'static str,
-    section: Section,
     id: fn(&Visit, &str) -> Result<String>,
 ) -> Collection {
-    Collection { tenants, name, noun, section, id }
+    Collection { tenants: "projects", name, noun, id }
 }
 
-pub(super) const DASHBOARDS: &Collection =
-    &collection("projects", "dashboards", "dashboard", Section::Dashboards, number);
-pub(super) const INSIGHTS: &Collection =
-    &collection("projects", "insights", "insight", Section::Insights, number);
+const fn in_organization(name: &'static str, noun: &'static str) -> Collection {
+    Collection { tenants: "organizations", name, noun, id: Visit::uuid }
+}
+
+pub(super) const DASHBOARDS: &Collection = &in_project("dashboards", "dashboard", Visit::number);
+pub(super) const INSIGHTS: &Collection = &in_project("insights", "insight", Visit::number);
 pub(super) const BATCH_EXPORTS: &Collection =
-    &collection("projects", "batch_exports", "batch export", Section::BatchExports, uuid);
-pub(super) const DOMAINS: &Collection =
-    &collection("organizations", "domains", "domain", Section::Domains, uuid);
-pub(super) const INVITES: &Collection =
-    &collection("organizations", "invites", "invite", Section::Invites, uuid);
-pub(super) const MEMBERS: &Collection =
-    &collection("organizations", "members", "member", Section::Members, uuid);
-pub(super) const ROLES: &Collection =
-    &collection("organizations", "roles", "role", Section::Roles, uuid);
+    &in_project("batch_exports", "batch export", Visit::uuid);
+pub(super) const DOMAINS: &Collection = &in_organization("domains", "domain");
+pub(super) const INVITES: &Collection = &in_organization("invites", "invite");
+pub(super) const MEMBERS: &Collection = &in_organization("members", "member");
+pub(super) const ROLES: &Collection = &in_organization("roles", "role");
 
 impl Collection {
-    fn is_in_project(&self) -> bool {
-        self.tenants == "projects"
-    }
-
     /// Reads the id of the project or the organization in the page's path.
     ///
     /// # Errors
     /// 404 if it is malformed.
     fn tenant(&self, visit: &Visit) -> Result<String> {
-        if self.is_in_project() { project_id(visit) } else { organization_id(visit) }
+        if self.tenants == "projects" { visit.project_id() } else { visit.organization_id() }
     }
 
     /// Returns the path of the list in a project or an organization.
@@ -81,16 +70,6 @@ impl Collection {
     /// Returns the path of the page of an object that was created.
     pub(super) fn page_of(&self, tenant: &str, created: &Value) -> String {
         page_of(&self.list(tenant), created)
-    }
-
-    /// Loads the frame of a page about objects of a project or an organization.
-    ///
-    /// # Errors
-    /// As [`Frame::load`].
-    pub(super) async fn frame(&self, request: &SignedIn, tenant: &str) -> Result<Frame> {
-        let tenant =
-            if self.is_in_project() { In::Project(tenant) } else { In::Organization(tenant) };
-        Frame::load(request, self.section, tenant).await
     }
 }
 
@@ -143,14 +122,6 @@ impl ObjectPath {
         let submit = format!("Delete the {}", self.collection.noun);
         Confirm::new(format!("{submit} {name}?"), text, submit, write)
     }
-
-    /// Loads the frame of a page about the object.
-    ///
-    /// # Errors
-    /// As [`Frame::load`].
-    pub(super) async fn frame(&self, request: &SignedIn) -> Result<Frame> {
-        self.collection.frame(request, &self.tenant).await
-    }
 }
 
 /// Returns the path of the page of an object that was created. `list` is the path of the pages of its type.
@@ -175,6 +146,6 @@ pub(super) async fn confirm_delete<T: DeserializeOwned>(
     let done = with_notice(&object.list(), notice);
     let found = request.api.get(&object.api(rest)).await;
     let found = found.map_err(|error| answered_before(request, error, &done))?;
-    let frame = object.frame(request).await?;
+    let frame = Frame::load(request).await?;
     question(found).respond(request, frame, &object.page(""), &done).await
 }

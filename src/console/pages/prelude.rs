@@ -12,9 +12,7 @@ pub(super) use crate::console::form::{
     Choice, Confirm, Feedback, Form, FormSpec, Input, ONCE, Outcome, answered_before, once_key,
 };
 pub(super) use crate::console::headers::see_other;
-pub(super) use crate::console::layout::{
-    self, Command, Frame, In, Section, Undo, with_notice, with_notice_of,
-};
+pub(super) use crate::console::layout::{self, Command, Frame, Undo, with_notice, with_notice_of};
 pub(super) use crate::console::model::{
     BatchExport, Dashboard, Domain, Invite, Key, List, Member, Organization, Person, Project,
     Rights, Role, Tile, TileInsight, User,
@@ -29,4 +27,4 @@ pub(super) use super::object::{
     BATCH_EXPORTS, DASHBOARDS, DOMAINS, INSIGHTS, INVITES, MEMBERS, ObjectPath, ROLES,
     confirm_delete, page_of,
 };
-pub(super) use super::{excerpt, finish, number, organization_id, project_id, uuid};
+pub(super) use super::{excerpt, finish};

@@ -26,10 +26,8 @@ impl Log {
     /// # Errors
     /// 404 if the id is malformed.
     pub(super) fn of(visit: &Visit) -> Result<Self> {
-        match visit.parameter("organization_id").as_ref() {
-            "" => project_id(visit).map(Self::Project),
-            _ => organization_id(visit).map(Self::Organization),
-        }
+        let organization = visit.organization_id().map(Self::Organization);
+        organization.or_else(|_| visit.project_id().map(Self::Project))
     }
 
     /// Returns the path of the API.
@@ -46,18 +44,6 @@ impl Log {
             Self::Organization(id) => format!("/console/organizations/{id}/activity/"),
             Self::Project(id) => format!("/console/projects/{id}/activity/"),
         }
-    }
-
-    /// Loads the frame of a page about the log.
-    ///
-    /// # Errors
-    /// As [`Frame::load`].
-    pub(super) async fn frame(&self, request: &SignedIn) -> Result<Frame> {
-        let (section, tenant) = match self {
-            Self::Organization(id) => (Section::OrganizationActivity, In::Organization(id)),
-            Self::Project(id) => (Section::ProjectActivity, In::Project(id)),
-        };
-        Frame::load(request, section, tenant).await
     }
 
     /// Returns the page of the object of an entry, if the console has one.

@@ -87,7 +87,7 @@ async fn list(request: SignedIn) -> PageResult {
     let paging =
         Paging::new(&request.visit, OFFSET, found.results.len(), found.count, PAGE_SIZE, url)?;
     let oldest = url(found.count.saturating_sub(1) / PAGE_SIZE * PAGE_SIZE);
-    let frame = log.frame(&request).await?.titled("Activity");
+    let frame = Frame::load(&request).await?.titled("Activity");
     let people = People::load(&request.api, frame.organization()).await?;
     keep_open_projects(&request, &mut found.results).await?;
     let offers = revert::offers(&request, &found.results, &log, &people).await?;
@@ -154,7 +154,7 @@ async fn fields(request: SignedIn) -> PageResult {
         return Err(Error::not_found().into());
     }
     let mut found: List<Entry> = request.api.get(&path).await?;
-    let frame = log.frame(&request).await?.titled("Last changes");
+    let frame = Frame::load(&request).await?.titled("Last changes");
     keep_open_projects(&request, &mut found.results).await?;
     let people = People::load(&request.api, frame.organization()).await?;
     let command = Command::get(&request.visit, &path);

@@ -193,7 +193,7 @@ impl Case {
         let id = request.visit.query("entry");
         let entry = found.results.into_iter().find(|entry| entry.id == id);
         let entry = entry.ok_or_else(Error::not_found)?;
-        let frame = log.frame(request).await?;
+        let frame = Frame::load(request).await?;
         let people = People::load(&request.api, frame.organization()).await?;
         let cannot = || Error::not_found_as("This change cannot be reverted.");
         let operations = ObjectOperations::of(&entry, &log, &people).ok_or_else(cannot)?;

@@ -221,13 +221,13 @@ fn action(project: &str, destination: &Destination) -> String {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     let operation = Operation::new(CREATE, [&project]);
     if !request.api.may(&operation).await? {
         return Err(Error::denied("You may not create batch exports in this project.").into());
     }
     let Some(destination) = chosen(&request)? else {
-        let frame = BATCH_EXPORTS.frame(&request, &project).await?;
+        let frame = Frame::load(&request).await?;
         let page = ChoosePage { base: BATCH_EXPORTS.list(&project), destinations: &DESTINATIONS };
         return Ok(layout::page(&frame.titled("New batch export"), &page)?);
     };
@@ -238,7 +238,7 @@ async fn page(request: SignedIn) -> PageResult {
 }
 
 async fn create(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     let destination = chosen(&request)?.ok_or_else(Error::not_found)?;
     let operation = Operation::new(CREATE, [&project]);
     let action = action(&project, destination);
@@ -262,7 +262,7 @@ async fn show(
     destination: &'static Destination,
     form: Form,
 ) -> PageResult {
-    let frame = BATCH_EXPORTS.frame(request, project).await?.titled("New batch export");
+    let frame = Frame::load(request).await?.titled("New batch export");
     let frame = frame.with_status(form.status);
     let page = NewPage { base: BATCH_EXPORTS.list(project), destination, form };
     Ok(layout::page(&frame, &page)?)

@@ -29,11 +29,11 @@ struct ExportsPage {
 }
 
 async fn list_exports(request: SignedIn, mut feedback: BulkFeedback) -> PageResult {
-    let project = &project_id(&request.visit)?;
+    let project = &request.visit.project_id()?;
     let base = BATCH_EXPORTS.list(project);
     let list = ListSpec::new(BATCH_EXPORTS.api(project), &base);
     let list = list_page::<BatchExport>(&request, list).await?;
-    let frame = BATCH_EXPORTS.frame(&request, project).await?;
+    let frame = Frame::load(&request).await?;
     let frame = feedback.on(frame.titled("Batch exports"));
     let create = Operation::new("projects_batch_exports_create", [project]);
     let may_act = match list.rows.first() {
@@ -58,7 +58,7 @@ async fn list_exports(request: SignedIn, mut feedback: BulkFeedback) -> PageResu
 }
 
 async fn act_on_several(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     let form = &request.visit.form;
     let known = [PAUSE, UNPAUSE].into_iter().find(|action| action.name == form.value("action"));
     let Some(action) = known else { return Err(Error::not_found().into()) };
@@ -158,7 +158,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let form = destination.change.shown(&request, &update, &action, &stored, &mut feedback)?;
     let export: BatchExport = serde_json::from_value(stored.body).map_err(Error::internal)?;
     let may_update = request.api.may(&update).await?;
-    let frame = object.frame(&request).await?.titled(export.name.clone());
+    let frame = Frame::load(&request).await?.titled(export.name.clone());
     let page = ExportPage {
         base: object.list(),
         path: action,

@@ -110,7 +110,7 @@ async fn show(
     error: Option<String>,
 ) -> PageResult {
     let Arrangement { object, name, version, tiles, rights, rows } = arrangement;
-    let frame = object.frame(request).await?.titled("Arrange the tiles").with_status(status);
+    let frame = Frame::load(request).await?.titled("Arrange the tiles").with_status(status);
     let refusal = DASHBOARD.refusal(request, &object.tenant, &rights).await?;
     let render = move || {
         let style = tile::grid_style_everywhere(&tiles);

@@ -59,7 +59,7 @@ async fn show_edit(
     form: Form,
 ) -> PageResult {
     let page = FormPage::new("Edit the dashboard", form).of_dashboard(object, name);
-    page.show(object.frame(request).await?)
+    page.show(Frame::load(request).await?)
 }
 
 /// Returns the name in the JSON of a dashboard.
@@ -101,7 +101,7 @@ struct NewPage {
 }
 
 async fn new_page(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     let origin = Origin::of(&request.visit);
     let operation = Operation::new(origin.operation, [&project]);
     let form = origin.form.empty(&request, &operation, &origin.href(&project))?;
@@ -120,7 +120,7 @@ async fn new_page(request: SignedIn) -> PageResult {
 }
 
 async fn create(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     let origin = Origin::of(&request.visit);
     let operation = Operation::new(origin.operation, [&project]);
     let sent = origin.form.sent(&request, operation, &origin.href(&project))?;
@@ -149,7 +149,7 @@ async fn show_new(
         COPY => form = with_dashboards(form, request, project).await?,
         _ => {}
     }
-    let frame = DASHBOARDS.frame(request, project).await?.titled("New dashboard");
+    let frame = Frame::load(request).await?.titled("New dashboard");
     let frame = frame.with_status(form.status);
     let base = DASHBOARDS.list(project);
     let page = NewPage { base, origins: &ORIGINS, origin, templates, form };

@@ -26,7 +26,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 async fn apply(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     if needs_question(&request) && DASHBOARD.may_write(&request, &project).await? {
         return ask(&request, &project).await;
     }
@@ -105,12 +105,12 @@ impl DashboardsPage {
 
 /// Shows the list, and what became of a form.
 async fn show(request: SignedIn, mut feedback: BulkFeedback) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     let filters = filters(&request.visit);
     let base = DASHBOARDS.list(&project);
     let list = ListSpec::new(DASHBOARDS.api(&project), &base).filtered(filters.fields());
     let list = list_page::<Dashboard>(&request, list).await?;
-    let frame = DASHBOARDS.frame(&request, &project).await?;
+    let frame = Frame::load(&request).await?;
     let frame = frame.titled("Dashboards").with_undo(undo_of_query(&request, &base));
     let frame = feedback.on(frame);
     let name = |id: &str| {
@@ -182,7 +182,7 @@ async fn ask(request: &SignedIn, project: &str) -> PageResult {
         [(_, name)] => format!("Delete the dashboard {name}?"),
         several => format!("Delete {} dashboards?", several.len()),
     };
-    let frame = DASHBOARDS.frame(request, project).await?;
+    let frame = Frame::load(request).await?;
     let frame = frame.titled(question.clone());
     let here = request.visit.path_and_query().to_owned();
     Ok(layout::page(&frame, &DeletionPage { question, dashboards, here })?)

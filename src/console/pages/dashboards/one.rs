@@ -92,7 +92,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         activity: api.may(&Operation::new("activity_log_list", [project])).await?,
         insights: api.may(&Operation::new("insights_retrieve", [project, "0"])).await?,
     };
-    let frame = object.frame(&request).await?;
+    let frame = Frame::load(&request).await?;
     let command = Command::get(&request.visit, &path);
     let name = found.name().to_owned();
     let is_long = found.tiles.len() > MAX_INLINE_TILES;

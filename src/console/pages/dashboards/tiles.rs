@@ -91,7 +91,7 @@ async fn newest_text(request: &SignedIn, object: &ObjectPath) -> Result<Option<V
 
 async fn show_new(request: &SignedIn, object: &ObjectPath, name: String, form: Form) -> PageResult {
     let page = FormPage::new("Add a text", form).of_dashboard(object, name);
-    page.show(object.frame(request).await?)
+    page.show(Frame::load(request).await?)
 }
 
 const COLOR: Input = Input::new("tiles.0.color").label("Color").choices(COLORS);
@@ -125,7 +125,7 @@ struct TilePath {
 impl TilePath {
     fn of(request: &SignedIn) -> Result<Self> {
         let dashboard = ObjectPath::of(&request.visit, DASHBOARDS)?;
-        Ok(Self { dashboard, tile: number(&request.visit, "tile_id")? })
+        Ok(Self { dashboard, tile: request.visit.number("tile_id")? })
     }
 
     /// Returns the path of the tile's page, or of a page below it.
@@ -189,7 +189,7 @@ async fn save(request: SignedIn) -> PageResult {
 
 async fn show_edit(request: &SignedIn, path: TilePath, name: String, form: Form) -> PageResult {
     let TilePath { dashboard: object, tile } = path;
-    let frame = object.frame(request).await?.titled("Edit the tile").with_status(form.status);
+    let frame = Frame::load(request).await?.titled("Edit the tile").with_status(form.status);
     Ok(layout::page(&frame, &EditPage { object, name, tile, form })?)
 }
 
@@ -245,7 +245,7 @@ async fn is_moved(request: &SignedIn, object: &ObjectPath, tile: u64) -> Result<
 }
 
 async fn show_move(request: &SignedIn, object: ObjectPath, form: Form) -> PageResult {
-    let frame = object.frame(request).await?.titled("Move the tile").with_status(form.status);
+    let frame = Frame::load(request).await?.titled("Move the tile").with_status(form.status);
     let (name, _, refusal) = name_version_and_refusal(request, &object).await?;
     let form = offer_dashboards(request, &object, form).await?;
     Ok(layout::page(&frame, &MovePage { object, name, refusal, form })?)
@@ -282,7 +282,7 @@ async fn trash_page(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let list = ListSpec::new(object.api("deleted_tiles/"), &object.page("tiles/trash/"));
     let list = list_page(&request, list).await?;
-    let frame = object.frame(&request).await?;
+    let frame = Frame::load(&request).await?;
     let page = TrashPage {
         name: name_of(&request, &object).await?,
         may_write: DASHBOARD.may_write(&request, &object.tenant).await?,

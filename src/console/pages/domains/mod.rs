@@ -36,7 +36,7 @@ fn operation(organization: &str) -> Operation {
 }
 
 async fn create(request: SignedIn) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let base = DOMAINS.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(domain) => finish(&page_of(&base, &domain), "domain-added"),
@@ -45,13 +45,13 @@ async fn create(request: SignedIn) -> PageResult {
 }
 
 async fn list_domains(request: SignedIn, mut feedback: Feedback) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let base = DOMAINS.list(&organization);
     let (operation, empty) = (operation(&organization), Versioned::default());
     let form = FORM.offered(&request, &operation, &base, &empty, &mut feedback).await?;
     let list = ListSpec::new(DOMAINS.api(&organization), &base);
     let list = list_page(&request, list).await?;
-    let frame = DOMAINS.frame(&request, &organization).await?.titled("Domains");
+    let frame = Frame::load(&request).await?.titled("Domains");
     Ok(layout::page(&feedback.on(frame), &DomainsPage { base, list, form })?)
 }
 
@@ -145,7 +145,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         Some(_) => Some(request.api.get(&object.api("certificate/")).await?),
     };
     let verify = object.write(VERIFY_OPERATION).body(json!({}));
-    let frame = object.frame(&request).await?.titled(domain.name.clone());
+    let frame = Frame::load(&request).await?.titled(domain.name.clone());
     let page = DomainPage {
         may_verify: request.api.may(&verify.operation).await?,
         command: Command::write(&request, &verify)?,

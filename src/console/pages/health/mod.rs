@@ -49,7 +49,7 @@ fn size(bytes: u64) -> String {
 async fn page(request: SignedIn) -> PageResult {
     let app = &request.visit.app;
     let health = app.health().await?;
-    let frame = Frame::load(&request, Section::Health, In::Nothing).await?;
+    let frame = Frame::load(&request).await?;
     let page = HealthPage {
         version: env!("CARGO_PKG_VERSION"),
         file: size(health.file_bytes),

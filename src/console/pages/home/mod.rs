@@ -28,7 +28,7 @@ async fn home(request: SignedIn) -> PageResult {
     if let Ok(id) = request.visit.query("project").trim().parse::<u64>() {
         return Ok(see_other(&format!("/console/projects/{id}/dashboards/"))?);
     }
-    let frame = Frame::load(&request, Section::Home, In::Nothing).await?;
+    let frame = Frame::load(&request).await?;
     let Some(project) = frame.project() else {
         let page = NoProjectPage { places: frame.places() };
         return Ok(layout::page(&frame.titled("Projects"), &page)?);
@@ -39,7 +39,7 @@ async fn home(request: SignedIn) -> PageResult {
 
 /// Opens the dashboards of the first project of an organization, or the list of projects if it has none.
 async fn organization(request: SignedIn) -> PageResult {
-    let id = organization_id(&request.visit)?;
+    let id = request.visit.organization_id()?;
     let path = format!("/api/organizations/{id}/projects/?limit=1");
     let found: List<Project> = request.api.get(&path).await?;
     let path = match found.results.first() {

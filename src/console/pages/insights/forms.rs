@@ -34,7 +34,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 async fn new(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     if !INSIGHT.may_create(&request, &project).await? {
         return Err(Error::denied("You may not create insights in this project.").into());
     }
@@ -48,7 +48,7 @@ fn action(project: &str) -> String {
 }
 
 async fn create(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     let operation = Operation::new(INSIGHT.create, [&project]);
     match NEW_FORM.sent(&request, operation, &action(&project))?.send(&request).await? {
         Outcome::Done(insight) => finish(&INSIGHTS.page_of(&project, &insight), "insight-created"),
@@ -120,5 +120,5 @@ async fn show(
 ) -> PageResult {
     let form = offer_dashboards(request, project, form, on).await?;
     let page = FormPage::new(title, form).below(INSIGHTS.list(project), "Insights");
-    page.show(INSIGHTS.frame(request, project).await?)
+    page.show(Frame::load(request).await?)
 }

@@ -72,7 +72,7 @@ fn undo(request: &SignedIn, base: &str) -> Option<Undo> {
 }
 
 async fn list(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     let base = INSIGHTS.list(&project);
     let filters = filters(&request.visit);
     let list = ListSpec {
@@ -82,7 +82,7 @@ async fn list(request: SignedIn) -> PageResult {
         page_query: filters.to_query(),
     };
     let list = list_page(&request, list).await?;
-    let frame = INSIGHTS.frame(&request, &project).await?;
+    let frame = Frame::load(&request).await?;
     let frame = frame.titled("Insights").with_undo(undo(&request, &base));
     let page = InsightsPage {
         people: People::load(&request.api, frame.organization()).await?,
@@ -200,7 +200,7 @@ async fn show(request: SignedIn, feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, INSIGHTS)?;
     let path = object.api("");
     let insight: Insight = request.api.get(&path).await?;
-    let frame = object.frame(&request).await?.titled(insight.listed.name().to_owned());
+    let frame = Frame::load(&request).await?.titled(insight.listed.name().to_owned());
     let refusal = INSIGHT.refusal(&request, &object.tenant, &insight.rights).await?;
     let page = InsightPage {
         named: dashboard_names(&request, &object.tenant, &insight.listed.dashboards).await?,

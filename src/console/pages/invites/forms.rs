@@ -124,7 +124,7 @@ pub(super) fn form(
 
 /// Several addresses are invited together, or none. Only the request for one address returns a link.
 async fn create(request: SignedIn) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let action = INVITES.list(&organization);
     let mut addressees = addressees(request.visit.form.value("target_email"));
     let is_too_many = addressees.len() > MAX_INVITES;
@@ -217,7 +217,7 @@ const INVITE: &str = "invite";
 
 /// Replaces an invite by an equal one.
 async fn again(request: SignedIn) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let form = &request.visit.form;
     let body = serde_json::from_str(form.value(INVITE))
         .map_err(|_| Error::field(INVITE, "invalid_input", "This is not valid JSON."))?;
@@ -235,7 +235,7 @@ async fn delete(request: SignedIn) -> PageResult {
     let Some(invite) = find(&request, &object.tenant, &object.id).await? else {
         return Err(answered_before(&request, Error::not_found(), &done));
     };
-    let frame = object.frame(&request).await?;
+    let frame = Frame::load(&request).await?;
     let question = format!("Delete the invite of {}?", invite.target_email);
     let text = "Its link stops working at once. To let the address join, invite it again.";
     let confirm =

@@ -45,7 +45,7 @@ async fn list(request: SignedIn) -> PageResult {
 
 /// Shows the page. `links` are those of the invites that were created.
 async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let offset = Paging::offset(&request.visit);
     let path =
         format!("/api/organizations/{organization}/invites/?limit={PAGE_SIZE}&offset={offset}");
@@ -74,7 +74,7 @@ async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> P
     };
     let rows = found.results.into_iter().map(row).collect();
     let form = forms::form(request, &organization, &mut feedback, levels, &projects)?;
-    let frame = INVITES.frame(request, &organization).await?;
+    let frame = Frame::load(request).await?;
     let command = Command::get(&request.visit, &path);
     let local_base = local_base(request.visit.app.config().link_base());
     let page = InvitesPage { base, links, local_base, rows, paging, form, command };

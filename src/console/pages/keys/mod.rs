@@ -75,7 +75,7 @@ async fn list(request: SignedIn) -> PageResult {
         paging,
         command: Command::get(&request.visit, API),
     };
-    let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
+    let frame = Frame::load(&request).await?;
     Ok(layout::page(&frame.titled("API keys"), &page)?)
 }
 
@@ -155,13 +155,13 @@ async fn page(request: SignedIn) -> PageResult {
     let may_create = request.api.may(&operation()).await?;
     let refusal = (!may_create).then(|| "This session may not create keys.".to_owned());
     let access = Access::load(&request, own.as_ref()).await?;
-    let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
+    let frame = Frame::load(&request).await?;
     show(frame, &access, form.refused_for(refusal), Abilities::default())
 }
 
 async fn create(request: SignedIn) -> PageResult {
     // The frame comes first: after the request, an error would lose the value.
-    let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
+    let frame = Frame::load(&request).await?;
     let own = request.api.key().await?;
     let access = Access::load(&request, own.as_ref()).await?;
     let mut sent = FORM.sent(&request, operation(), NEW)?;

@@ -68,7 +68,7 @@ struct KeyPage {
 }
 
 async fn save(request: SignedIn) -> PageResult {
-    let id = uuid(&request.visit, "id")?;
+    let id = request.visit.uuid("id")?;
     match FORM.sent(&request, update(&id), &path(&id))?.send(&request).await? {
         Outcome::Done(_) => finish(&path(&id), "key-saved"),
         Outcome::Again(form) => show(request, form.into()).await,
@@ -76,9 +76,9 @@ async fn save(request: SignedIn) -> PageResult {
 }
 
 async fn rotate(request: SignedIn) -> PageResult {
-    let id = uuid(&request.visit, "id")?;
+    let id = request.visit.uuid("id")?;
     // The frame comes first: the rotation ends the sessions of the key, perhaps this one.
-    let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
+    let frame = Frame::load(&request).await?;
     let sent = ROTATION.sent(&request, roll(&id), &format!("{}rotate/", path(&id)))?;
     match sent.send(&request).await? {
         Outcome::Done(key) => show_value(frame, "API key rotated", &key),
@@ -87,7 +87,7 @@ async fn rotate(request: SignedIn) -> PageResult {
 }
 
 async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
-    let id = &uuid(&request.visit, "id")?;
+    let id = &request.visit.uuid("id")?;
     let stored = request.api.get_versioned(&format!("/api/personal_api_keys/{id}/")).await?;
     let key = Key::deserialize(&stored.body).map_err(Error::internal)?;
     let form = FORM.shown(&request, &update(id), &path(id), &stored, &mut feedback)?;
@@ -100,7 +100,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let refusal = request.api.refusal(&Write::new(UPDATE, [id]).body(json!({}))).await?;
     let own = request.api.key().await?;
     let access = Access::load(&request, own.as_ref()).await?;
-    let frame = Frame::load(&request, Section::Keys, In::Nothing).await?.titled(key.label.clone());
+    let frame = Frame::load(&request).await?.titled(key.label.clone());
     let page = KeyPage {
         is_current: own.is_some_and(|own| own.id == key.id),
         is_expired: key.is_expired(request.visit.app.now()),
@@ -113,7 +113,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
 }
 
 async fn revoke(request: SignedIn) -> PageResult {
-    let id = uuid(&request.visit, "id")?;
+    let id = request.visit.uuid("id")?;
     let done = with_notice(LIST, "key-revoked");
     let key = request.api.get::<Key>(&format!("/api/personal_api_keys/{id}/")).await;
     let key = key.map_err(|error| answered_before(&request, error, &done))?;
@@ -126,6 +126,6 @@ async fn revoke(request: SignedIn) -> PageResult {
     let question = format!("Revoke the key {}?", key.label);
     let write = Write::new("personal_api_keys_destroy", [&id]);
     let confirm = Confirm::new(question, text, "Revoke the key", write);
-    let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
+    let frame = Frame::load(&request).await?;
     confirm.respond(&request, frame, &path(&id), &done).await
 }

@@ -36,7 +36,7 @@ struct MembersPage {
 }
 
 async fn change_level(request: SignedIn) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let form = &request.visit.form;
     let write = Write::new(UPDATE, [&organization, form.value("user")]);
     let write = write.body(json!({ "level": level_value(form.value("level")) }));
@@ -47,7 +47,7 @@ async fn change_level(request: SignedIn) -> PageResult {
 }
 
 async fn list_members(request: SignedIn, feedback: Feedback) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let search = request.visit.query("search").trim();
     let base = MEMBERS.list(&organization);
     let list = ListSpec::new(MEMBERS.api(&organization), &base).filtered([("search", search)]);
@@ -55,7 +55,7 @@ async fn list_members(request: SignedIn, feedback: Feedback) -> PageResult {
     let invite = Operation::new("invites_create", [&organization]);
     let invites = request.api.may(&invite).await?;
     let invites = invites.then(|| format!("/console/organizations/{organization}/invites/"));
-    let frame = MEMBERS.frame(&request, &organization).await?.titled("Members");
+    let frame = Frame::load(&request).await?.titled("Members");
     let page = MembersPage {
         base,
         here: here(&request.visit, &organization),
@@ -204,7 +204,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let query = format!("user={}&basic=true&limit={MAX_ROLES}", member.user.uuid);
     let path = format!("/api/organizations/{organization}/roles/?{query}");
     let roles = request.api.get_if_allowed(&path).await?;
-    let frame = object.frame(&request).await?.titled(member.name());
+    let frame = Frame::load(&request).await?.titled(member.name());
     let page = MemberPage {
         roles,
         projects: load_projects(&request, &object).await?,
@@ -219,7 +219,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
 
 async fn remove(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, MEMBERS)?;
-    let frame = object.frame(&request).await?;
+    let frame = Frame::load(&request).await?;
     let done = with_notice(&object.list(), "member-removed");
     let member = request.api.get::<Member>(&object.api("")).await;
     let member = member.map_err(|error| answered_before(&request, error, &done))?;

@@ -51,7 +51,7 @@ struct OrganizationPage {
 }
 
 async fn save(request: SignedIn) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let base = path(&organization);
     match FORM.sent(&request, update(&organization), &base)?.send(&request).await? {
         Outcome::Done(_) => finish(&base, "settings-saved"),
@@ -60,7 +60,7 @@ async fn save(request: SignedIn) -> PageResult {
 }
 
 async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
-    let id = &organization_id(&request.visit)?;
+    let id = &request.visit.organization_id()?;
     let found = request.api.get_versioned(&format!("/api/organizations/{id}/")).await?;
     let base = path(id);
     let form = FORM.shown(&request, &update(id), &base, &found, &mut feedback)?;
@@ -73,7 +73,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         may_delete: request.api.may(&Operation::new("organizations_destroy", [id])).await?,
         base,
     };
-    let frame = Frame::load(&request, Section::OrganizationSettings, In::Organization(id)).await?;
+    let frame = Frame::load(&request).await?;
     Ok(layout::page(&feedback.on(frame.titled("Organization settings")), &page)?)
 }
 
@@ -89,11 +89,11 @@ async fn offer_roles(request: &SignedIn, organization: &str, form: Form) -> Resu
 }
 
 async fn delete(request: SignedIn) -> PageResult {
-    let id = organization_id(&request.visit)?;
+    let id = request.visit.organization_id()?;
     let done = with_notice("/console/", "organization-deleted");
     let found = request.api.get::<Organization>(&format!("/api/organizations/{id}/")).await;
     let found = found.map_err(|error| answered_before(&request, error, &done))?;
-    let frame = Frame::load(&request, Section::OrganizationSettings, In::Organization(&id)).await?;
+    let frame = Frame::load(&request).await?;
     let question = format!("Delete the organization {}?", found.name);
     let text = "The organization and everything in it disappear at once: projects, dashboards, members, invites, roles and domains. This cannot be undone.";
     let write = Write::new("organizations_destroy", [&id]);
@@ -128,6 +128,6 @@ async fn create(request: SignedIn) -> PageResult {
 }
 
 async fn show_new(request: &SignedIn, form: Form) -> PageResult {
-    let frame = Frame::load(request, Section::Other, In::Nothing).await?;
+    let frame = Frame::load(request).await?;
     FormPage::new("New organization", form).show(frame)
 }

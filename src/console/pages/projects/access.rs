@@ -29,7 +29,7 @@ struct AccessPage {
 }
 
 async fn apply(request: SignedIn) -> PageResult {
-    let id = project_id(&request.visit)?;
+    let id = request.visit.project_id()?;
     let base = base(&id);
     let named = request.visit.query("form");
     if let Some((form, operation)) = FORMS.into_iter().find(|(form, _)| form.id == named) {
@@ -51,7 +51,7 @@ fn base(project: &str) -> String {
 }
 
 async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
-    let id = project_id(&request.visit)?;
+    let id = request.visit.project_id()?;
     let path = format!("/api/projects/{id}/access_controls/");
     let on_project: Rules = request.api.get(&path).await?;
     let on_kinds: Rules =
@@ -64,7 +64,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let of_kinds = |offset| format!("{}?offset={offset}#kinds", base(&id));
     let of_rules = |name, offset| format!("{}?{name}={offset}#rules", base(&id));
     let (rules, on_kinds) = (&on_project.access_controls, &on_kinds.access_controls);
-    let frame = Frame::load(&request, Section::ProjectAccess, In::Project(&id)).await?;
+    let frame = Frame::load(&request).await?;
     let page = AccessPage {
         base: base(&id),
         is_private: on_project.default_access_level == "none",

@@ -22,12 +22,12 @@ struct ProjectsPage {
 }
 
 async fn list(request: SignedIn) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let base = format!("/console/organizations/{organization}/projects/");
     let list = ListSpec::new(format!("/api/organizations/{organization}/projects/"), &base);
     let list = list_page(&request, list).await?;
     let create = Operation::new("organizations_projects_create", [&organization]);
-    let frame = Frame::load(&request, Section::Projects, In::Organization(&organization)).await?;
+    let frame = Frame::load(&request).await?;
     let frame = frame.titled("Projects");
     let page = ProjectsPage { base, list, may_create: request.api.may(&create).await? };
     Ok(layout::page(&frame, &page)?)
@@ -88,7 +88,7 @@ impl Creatable {
 }
 
 async fn new_page(request: SignedIn) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let creatable = Creatable::of(&request, &organization).await?;
     let operation = Operation::new(CREATE, [&organization]);
     let form = creatable.form().empty(&request, &operation, &new_path(&organization))?;
@@ -101,7 +101,7 @@ async fn new_page(request: SignedIn) -> PageResult {
 }
 
 async fn create(request: SignedIn) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let creatable = Creatable::of(&request, &organization).await?;
     let operation = Operation::new(CREATE, [&organization]);
     let mut sent = creatable.form().sent(&request, operation, &new_path(&organization))?;
@@ -122,7 +122,7 @@ fn new_path(organization: &str) -> String {
 }
 
 async fn show_new(request: &SignedIn, organization: &str, form: Form) -> PageResult {
-    let frame = Frame::load(request, Section::Projects, In::Organization(organization)).await?;
+    let frame = Frame::load(request).await?;
     let list = format!("/console/organizations/{organization}/projects/");
     FormPage::new("New project", form).below(list, "Projects").show(frame)
 }

@@ -36,7 +36,7 @@ struct SettingsPage {
 
 /// Answers a form of the page. `rest` ends the path that the browser sends it to.
 async fn save(request: SignedIn, form: &'static FormSpec, rest: &str) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     let base = path(&project);
     let sent = form.sent(&request, update(&project), &format!("{base}{rest}"))?;
     match sent.send(&request).await? {
@@ -46,7 +46,7 @@ async fn save(request: SignedIn, form: &'static FormSpec, rest: &str) -> PageRes
 }
 
 async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
-    let project = &project_id(&request.visit)?;
+    let project = &request.visit.project_id()?;
     let found = request.api.get_versioned(&format!("/api/projects/{project}/")).await?;
     let (base, operation) = (path(project), update(project));
     let form = FORM.shown(&request, &operation, &base, &found, &mut feedback)?;
@@ -64,7 +64,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         base,
         project: about,
     };
-    let frame = Frame::load(&request, Section::ProjectSettings, In::Project(project)).await?;
+    let frame = Frame::load(&request).await?;
     Ok(layout::page(&feedback.on(frame.titled("Project settings")), &page)?)
 }
 
@@ -92,9 +92,9 @@ async fn offer_dashboards(request: &SignedIn, project: &str, form: Form) -> Resu
 }
 
 async fn reset_token(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     let back = path(&project);
-    let frame = Frame::load(&request, Section::ProjectSettings, In::Project(&project)).await?;
+    let frame = Frame::load(&request).await?;
     let text = "The project gets a new token at once. Clients that send the old one have to be configured again.";
     let write = Write::new("projects_reset_token_partial_update", [&project]);
     let confirm = Confirm::new("Replace the project token?", text, "Replace the token", write);
@@ -102,12 +102,12 @@ async fn reset_token(request: SignedIn) -> PageResult {
 }
 
 async fn delete(request: SignedIn) -> PageResult {
-    let id = project_id(&request.visit)?;
+    let id = request.visit.project_id()?;
     // The organization of a deleted project is unknown.
     let done = with_notice("/console/", "project-deleted");
     let project = request.api.get::<Project>(&format!("/api/projects/{id}/")).await;
     let project = project.map_err(|error| answered_before(&request, error, &done))?;
-    let frame = Frame::load(&request, Section::ProjectSettings, In::Project(&id)).await?;
+    let frame = Frame::load(&request).await?;
     let question = format!("Delete the project {}?", project.name);
     let text = "The project and everything in it disappear at once: dashboards, insights, batch exports and public links. This cannot be undone.";
     let write = Write::new("projects_destroy", [&id]);

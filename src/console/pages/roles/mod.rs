@@ -29,7 +29,7 @@ fn operation(organization: &str) -> Operation {
 }
 
 async fn create(request: SignedIn) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let base = ROLES.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(role) => finish(&page_of(&base, &role), "role-created"),
@@ -38,14 +38,14 @@ async fn create(request: SignedIn) -> PageResult {
 }
 
 async fn list_roles(request: SignedIn, mut feedback: Feedback) -> PageResult {
-    let organization = organization_id(&request.visit)?;
+    let organization = request.visit.organization_id()?;
     let base = ROLES.list(&organization);
     let (operation, empty) = (operation(&organization), Versioned::default());
     let form = FORM.offered(&request, &operation, &base, &empty, &mut feedback).await?;
     let api_query = Query::of([("basic", "true"), LIMIT]);
     let list = ListSpec { api_query, ..ListSpec::new(ROLES.api(&organization), &base) };
     let list = list_page(&request, list).await?;
-    let frame = ROLES.frame(&request, &organization).await?.titled("Roles");
+    let frame = Frame::load(&request).await?.titled("Roles");
     Ok(layout::page(&feedback.on(frame), &RolesPage { base, list, form })?)
 }
 
@@ -112,7 +112,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let remove =
         Operation::new("roles_role_memberships_destroy", [&object.tenant, &object.id, &object.id]);
     let member = Operation::new("members_retrieve", [&object.tenant, "@me"]);
-    let frame = object.frame(&request).await?.titled(role.name.clone());
+    let frame = Frame::load(&request).await?.titled(role.name.clone());
     let page = RolePage {
         may_see_members: request.api.may(&member).await?,
         may_remove: request.api.may(&remove).await?,
@@ -145,7 +145,7 @@ async fn candidates(
 
 async fn remove(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, ROLES)?;
-    let membership = uuid(&request.visit, "membership_id")?;
+    let membership = request.visit.uuid("membership_id")?;
     let ids = [object.tenant.as_str(), &object.id, &membership];
     match request.api.attempt(&Write::new("roles_role_memberships_destroy", ids)).await? {
         Ok(_) => finish(&object.page(""), "member-removed"),

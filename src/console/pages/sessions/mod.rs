@@ -75,7 +75,7 @@ struct SessionsPage {
 
 async fn list(request: SignedIn) -> PageResult {
     let sessions: Vec<Session> = request.api.get(API).await?;
-    let frame = Frame::load(&request, Section::Sessions, In::Nothing).await?;
+    let frame = Frame::load(&request).await?;
     let command = Command::get(&request.visit, API);
     let own = sessions.first().map_or("", |session| &session.id);
     let may_end = request.api.may(&Operation::new(DESTROY, [own])).await?;

@@ -40,7 +40,7 @@ struct TrashPage {
 }
 
 async fn restore(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     match restore_each(&request, kind, &project).await {
         Ok(outcome) if outcome.has_refusals() => show(request, kind, outcome).await,
         Ok(outcome) => {
@@ -84,13 +84,13 @@ async fn show(
     kind: &'static ShareableKind,
     mut feedback: BulkFeedback,
 ) -> PageResult {
-    let project = project_id(&request.visit)?;
+    let project = request.visit.project_id()?;
     let base = kind.objects.list(&project);
     let api_query = Query::of([("deleted", "true"), LIMIT]);
     let list = ListSpec::new(kind.objects.api(&project), &format!("{base}trash/"));
     let list = ListSpec { api_query, ..list };
     let list = list_page::<Shareable>(&request, list).await?;
-    let frame = kind.objects.frame(&request, &project).await?;
+    let frame = Frame::load(&request).await?;
     let frame = feedback.on(frame.titled("Trash"));
     let name = |id: &str| {
         let known = list.rows.iter().find(|one| one.id.to_string() == id);
@@ -117,7 +117,7 @@ async fn delete(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let found = request.api.get::<Shareable>(&object.api("")).await;
     let found = found.map_err(|error| answered_before(&request, error, &done))?;
     let done = if found.is_unsaved() { format!("{done}&unsaved=true") } else { done };
-    let frame = object.frame(&request).await?;
+    let frame = Frame::load(&request).await?;
     let refusal = kind.refusal(&request, &object.tenant, &found.rights).await?;
     let is_checked = !kind.is_insight && request.visit.form.value(WITH_INSIGHTS) == "true";
     let mut body = deletion_body(true, found.saved);

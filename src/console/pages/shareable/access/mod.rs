@@ -88,7 +88,7 @@ async fn show(
         let shown = Restriction::load(&request, &object, &filters, found, &mut feedback).await?;
         restriction = Some(shown);
     }
-    let frame = object.frame(&request).await?.titled(format!("Who can see {name}"));
+    let frame = Frame::load(&request).await?.titled(format!("Who can see {name}"));
     let action = rule.as_ref().map(|_| of_page.clone());
     let url = |offset, at| format!("{}#rules", filters.beside(offset, at).url(&of_page));
     let page = AccessPage {
