@@ -80,6 +80,11 @@ impl ListFilters {
         self.0.iter().any(|(_, value)| !value.is_empty())
     }
 
+    /// Returns the text for a list without rows: the first one if filters are set.
+    pub(super) fn none(&self, of_filters: &'static str, of_all: &'static str) -> &'static str {
+        if self.are_set() { of_filters } else { of_all }
+    }
+
     /// Returns the names and the texts.
     pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))

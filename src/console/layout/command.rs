@@ -1,7 +1,6 @@
 //! The command that sends the request of a page.
 
-use std::fmt;
-
+use askama::Template;
 use axum::http::Method;
 
 use crate::base::error::Result;
@@ -10,21 +9,19 @@ use crate::console::api::Write;
 use crate::console::visit::{SignedIn, Visit};
 use crate::http::routes::RouteTable;
 
-/// A `curl` command for a POSIX shell. The key comes from the variable `KEY`. Not `Debug`, because the body may contain
-/// secrets.
+/// A `curl` command for a POSIX shell, shown on demand. The key comes from the variable `KEY`. Not `Debug`, because the body may
+/// contain secrets.
+#[derive(Template)]
+#[template(path = "console/layout/command.html")]
 pub(in crate::console) struct Command {
-    method: Method,
-    url: String,
-    /// Headers besides the key.
-    headers: Vec<String>,
-    body: Option<String>,
+    pub(in crate::console) text: String,
 }
 
 impl Command {
     /// Returns the command that reads `path`.
     pub(in crate::console) fn get(visit: &Visit, path: &str) -> Self {
         let url = format!("{}{path}", visit.base_url());
-        Self { method: Method::GET, url, headers: Vec::new(), body: None }
+        Self { text: curl(&Method::GET, &url, &[], None) }
     }
 
     /// Returns the command that sends the request of a form.
@@ -51,27 +48,20 @@ impl Command {
         }
         // A person reads the command before running it, so it shows every character of the body in its place.
         let body = write.body.as_ref().map(|body| escape_invisible(body.to_string()));
-        Ok(Self { method, url: format!("{base_url}{path}"), headers, body })
+        let url = format!("{base_url}{path}");
+        Ok(Self { text: curl(&method, &url, &headers, body.as_deref()) })
     }
 }
 
-impl fmt::Display for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "curl ")?;
-        let is_implied =
-            self.method == Method::GET || self.method == Method::POST && self.body.is_some();
-        if !is_implied {
-            write!(f, "-X {} ", self.method)?;
-        }
-        write!(f, "-H \"Authorization: Bearer $KEY\" \\\n    ")?;
-        for header in &self.headers {
-            write!(f, "-H {} \\\n    ", quote(header))?;
-        }
-        if let Some(body) = &self.body {
-            write!(f, "--data-raw {} \\\n    ", quote(body))?;
-        }
-        write!(f, "{}", quote(&self.url))
-    }
+/// Returns the command that sends a request with these headers besides the key.
+fn curl(method: &Method, url: &str, headers: &[String], body: Option<&str>) -> String {
+    let is_implied = *method == Method::GET || *method == Method::POST && body.is_some();
+    let method = if is_implied { String::new() } else { format!("-X {method} ") };
+    let mut parts = vec![format!("curl {method}-H \"Authorization: Bearer $KEY\"")];
+    parts.extend(headers.iter().map(|header| format!("-H {}", quote(header))));
+    parts.extend(body.map(|body| format!("--data-raw {}", quote(body))));
+    parts.push(quote(url));
+    parts.join(" \\\n    ")
 }
 
 /// Quotes a text for a POSIX shell.
@@ -100,19 +90,13 @@ mod tests {
 
     #[test]
     fn command_sends_the_key_of_the_shell() {
-        let mut command = Command {
-            method: Method::GET,
-            url: "http://a/b?c='d'&e".to_owned(),
-            headers: Vec::new(),
-            body: None,
-        };
+        let url = "http://a/b?c='d'&e";
         let start = "-H \"Authorization: Bearer $KEY\" \\\n    ";
         let end = "'http://a/b?c='\\''d'\\''&e'";
-        assert_eq!(command.to_string(), format!("curl {start}{end}"));
-        command.method = Method::PATCH;
-        command.headers = vec!["If-Match: \"1\"".to_owned()];
-        command.body = Some(r#"{"a":"it's @x"}"#.to_owned());
+        assert_eq!(curl(&Method::GET, url, &[], None), format!("curl {start}{end}"));
+        let (headers, body) = (["If-Match: \"1\"".to_owned()], r#"{"a":"it's @x"}"#);
         let middle = "-H 'If-Match: \"1\"' \\\n    --data-raw '{\"a\":\"it'\\''s @x\"}' \\\n    ";
-        assert_eq!(command.to_string(), format!("curl -X PATCH {start}{middle}{end}"));
+        let command = curl(&Method::PATCH, url, &headers, Some(body));
+        assert_eq!(command, format!("curl -X PATCH {start}{middle}{end}"));
     }
 }

@@ -32,11 +32,9 @@ struct InvitesPage {
     links: Vec<Link>,
     /// The base of the links, if they work on this machine only.
     local_base: Option<String>,
-    rows: Vec<Row>,
-    paging: Paging,
+    list: ListPage<Row>,
     /// The form of a new invite, if the session may invite.
     form: Option<Form>,
-    command: Command,
 }
 
 async fn list(request: SignedIn) -> PageResult {
@@ -75,9 +73,9 @@ async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> P
     let rows = found.results.into_iter().map(row).collect();
     let form = forms::form(request, &organization, &mut feedback, levels, &projects)?;
     let frame = Frame::load(request).await?;
-    let command = Command::get(&request.visit, &path);
+    let list = ListPage { rows, paging, command: Command::get(&request.visit, &path) };
     let local_base = local_base(request.visit.app.config().link_base());
-    let page = InvitesPage { base, links, local_base, rows, paging, form, command };
+    let page = InvitesPage { base, links, local_base, list, form };
     Ok(layout::page(&feedback.on(frame.titled("Invites")), &page)?)
 }
 

@@ -48,10 +48,8 @@ struct Row {
 #[derive(Template)]
 #[template(path = "console/pages/keys/list.html")]
 struct KeysPage {
-    rows: Vec<Row>,
+    list: ListPage<Row>,
     may_create: bool,
-    paging: Paging,
-    command: Command,
 }
 
 async fn list(request: SignedIn) -> PageResult {
@@ -69,12 +67,9 @@ async fn list(request: SignedIn) -> PageResult {
         is_expired: key.is_expired(now),
         key: key.clone(),
     });
-    let page = KeysPage {
-        rows: rows.collect(),
-        may_create: request.api.may(&operation()).await?,
-        paging,
-        command: Command::get(&request.visit, API),
-    };
+    let list =
+        ListPage { rows: rows.collect(), paging, command: Command::get(&request.visit, API) };
+    let page = KeysPage { list, may_create: request.api.may(&operation()).await? };
     let frame = Frame::load(&request).await?;
     Ok(layout::page(&frame.titled("API keys"), &page)?)
 }

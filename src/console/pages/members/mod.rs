@@ -28,11 +28,9 @@ struct MembersPage {
     /// The URL of this page of the list, which forms are sent to.
     here: String,
     search: String,
-    rows: Vec<Row>,
-    paging: Paging,
+    list: ListPage<Row>,
     /// The page of invites, if the session may invite.
     invites: Option<String>,
-    command: Command,
 }
 
 async fn change_level(request: SignedIn) -> PageResult {
@@ -60,10 +58,8 @@ async fn list_members(request: SignedIn, feedback: Feedback) -> PageResult {
         base,
         here: here(&request.visit, &organization),
         search: search.to_owned(),
-        rows: rows(&request, &organization, members).await?,
-        paging,
+        list: ListPage { rows: rows(&request, &organization, members).await?, paging, command },
         invites,
-        command,
     };
     Ok(layout::page(&feedback.on(frame), &page)?)
 }
