@@ -97,11 +97,10 @@ impl Confirm {
     /// the page that the user came from, and `done` the page after success.
     ///
     /// # Errors
-    /// 401 if the session has ended, and errors of the service.
+    /// 401 if the session has ended, errors of the service, and those of [`Frame::load`].
     pub(in crate::console) async fn respond(
         mut self,
         request: &SignedIn,
-        frame: Frame,
         back: &str,
         done: &str,
     ) -> PageResult {
@@ -125,7 +124,7 @@ impl Confirm {
             }
         }
         self.command = Some(Command::write(request, &self.write)?);
-        let frame = frame.titled(self.question.clone()).with_status(status);
+        let frame = Frame::load(request).await?.titled(self.question.clone()).with_status(status);
         Ok(layout::page(&frame, &self)?)
     }
 

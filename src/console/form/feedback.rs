@@ -1,10 +1,13 @@
 //! What a page shows about a form or a button that was sent.
 
+use askama::Template;
 use axum::http::StatusCode;
 
 use crate::base::error::Error;
 use crate::console::headers::status_of;
-use crate::console::layout::Frame;
+use crate::console::layout::{self, Frame};
+use crate::console::registry::PageResult;
+use crate::console::visit::SignedIn;
 
 use super::Form;
 
@@ -32,6 +35,20 @@ impl Feedback {
     /// Shows the refusal in the frame of the page, and sets the page's status.
     pub(in crate::console) fn on(self, frame: Frame) -> Frame {
         frame.with_refusal(self.refusal).with_status(self.status)
+    }
+
+    /// Shows a page with the feedback in its frame.
+    ///
+    /// # Errors
+    /// As [`Frame::load`].
+    pub(in crate::console) async fn show(
+        self,
+        request: &SignedIn,
+        title: impl Into<String>,
+        page: &impl Template,
+    ) -> PageResult {
+        let frame = Frame::load(request).await?.titled(title);
+        Ok(layout::page(&self.on(frame), page)?)
     }
 }
 

@@ -38,8 +38,8 @@ impl FormPage {
     }
 
     /// Shows the page with the status of its form.
-    pub(super) fn show(self, frame: Frame) -> PageResult {
-        let frame = frame.titled(self.title).with_status(self.form.status);
+    pub(super) async fn show(self, request: &SignedIn) -> PageResult {
+        let frame = Frame::load(request).await?.titled(self.title).with_status(self.form.status);
         Ok(layout::page(&frame, &self)?)
     }
 }

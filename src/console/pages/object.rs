@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::base::error::Result;
 use crate::console::api::{Operation, Write};
 use crate::console::form::{Confirm, answered_before};
-use crate::console::layout::{Frame, with_notice};
+use crate::console::layout::with_notice;
 use crate::console::registry::PageResult;
 use crate::console::visit::{SignedIn, Visit};
 
@@ -146,6 +146,5 @@ pub(super) async fn confirm_delete<T: DeserializeOwned>(
     let done = with_notice(&object.list(), notice);
     let found = request.api.get(&object.api(rest)).await;
     let found = found.map_err(|error| answered_before(request, error, &done))?;
-    let frame = Frame::load(request).await?;
-    question(found).respond(request, frame, &object.page(""), &done).await
+    question(found).respond(request, &object.page(""), &done).await
 }

@@ -227,9 +227,8 @@ async fn page(request: SignedIn) -> PageResult {
         return Err(Error::denied("You may not create batch exports in this project.").into());
     }
     let Some(destination) = chosen(&request)? else {
-        let frame = Frame::load(&request).await?;
         let page = ChoosePage { base: BATCH_EXPORTS.list(&project), destinations: &DESTINATIONS };
-        return Ok(layout::page(&frame.titled("New batch export"), &page)?);
+        return Feedback::default().show(&request, "New batch export", &page).await;
     };
     let action = action(&project, destination);
     let form = destination.create.empty(&request, &operation, &action)?;
@@ -262,8 +261,7 @@ async fn show(
     destination: &'static Destination,
     form: Form,
 ) -> PageResult {
-    let frame = Frame::load(request).await?.titled("New batch export");
-    let frame = frame.with_status(form.status);
+    let frame = Frame::load(request).await?.titled("New batch export").with_status(form.status);
     let page = NewPage { base: BATCH_EXPORTS.list(project), destination, form };
     Ok(layout::page(&frame, &page)?)
 }

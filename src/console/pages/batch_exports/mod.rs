@@ -33,8 +33,7 @@ async fn list_exports(request: SignedIn, mut feedback: BulkFeedback) -> PageResu
     let base = BATCH_EXPORTS.list(project);
     let list = ListSpec::new(BATCH_EXPORTS.api(project), &base);
     let list = list_page::<BatchExport>(&request, list).await?;
-    let frame = Frame::load(&request).await?;
-    let frame = feedback.on(frame.titled("Batch exports"));
+    let frame = feedback.on(Frame::load(&request).await?.titled("Batch exports"));
     let create = Operation::new("projects_batch_exports_create", [project]);
     let may_act = match list.rows.first() {
         Some(first) => {
@@ -158,7 +157,6 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let form = destination.change.shown(&request, &update, &action, &stored, &mut feedback)?;
     let export: BatchExport = serde_json::from_value(stored.body).map_err(Error::internal)?;
     let may_update = request.api.may(&update).await?;
-    let frame = Frame::load(&request).await?.titled(export.name.clone());
     let page = ExportPage {
         base: object.list(),
         path: action,
@@ -168,7 +166,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         may_delete: request.api.may(&object.operation(DESTROY)).await?,
         once: request.api.may(&object.operation(PAUSE.operation)).await?.then(once_key),
     };
-    Ok(layout::page(&feedback.on(frame), &page)?)
+    feedback.show(&request, page.export.name.clone(), &page).await
 }
 
 async fn act(request: SignedIn, action: Action) -> PageResult {

@@ -59,7 +59,7 @@ async fn show_edit(
     form: Form,
 ) -> PageResult {
     let page = FormPage::new("Edit the dashboard", form).of_dashboard(object, name);
-    page.show(Frame::load(request).await?)
+    page.show(request).await
 }
 
 /// Returns the name in the JSON of a dashboard.
@@ -149,8 +149,7 @@ async fn show_new(
         COPY => form = with_dashboards(form, request, project).await?,
         _ => {}
     }
-    let frame = Frame::load(request).await?.titled("New dashboard");
-    let frame = frame.with_status(form.status);
+    let frame = Frame::load(request).await?.titled("New dashboard").with_status(form.status);
     let base = DASHBOARDS.list(project);
     let page = NewPage { base, origins: &ORIGINS, origin, templates, form };
     Ok(layout::page(&frame, &page)?)

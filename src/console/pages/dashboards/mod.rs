@@ -110,9 +110,8 @@ async fn show(request: SignedIn, mut feedback: BulkFeedback) -> PageResult {
     let base = DASHBOARDS.list(&project);
     let list = ListSpec::new(DASHBOARDS.api(&project), &base).filtered(filters.fields());
     let list = list_page::<Dashboard>(&request, list).await?;
-    let frame = Frame::load(&request).await?;
-    let frame = frame.titled("Dashboards").with_undo(undo_of_query(&request, &base));
-    let frame = feedback.on(frame);
+    let frame = Frame::load(&request).await?.titled("Dashboards");
+    let frame = feedback.on(frame.with_undo(undo_of_query(&request, &base)));
     let name = |id: &str| {
         let known = list.rows.iter().find(|one| one.id.to_string() == id);
         known.map_or_else(|| format!("Dashboard {id}"), |known| known.name().to_owned())
@@ -182,10 +181,9 @@ async fn ask(request: &SignedIn, project: &str) -> PageResult {
         [(_, name)] => format!("Delete the dashboard {name}?"),
         several => format!("Delete {} dashboards?", several.len()),
     };
-    let frame = Frame::load(request).await?;
-    let frame = frame.titled(question.clone());
     let here = request.visit.path_and_query().to_owned();
-    Ok(layout::page(&frame, &DeletionPage { question, dashboards, here })?)
+    let page = DeletionPage { question, dashboards, here };
+    Feedback::default().show(request, page.question.clone(), &page).await
 }
 
 /// The names of the filters, which are those of the API.

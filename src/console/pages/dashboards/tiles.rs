@@ -91,7 +91,7 @@ async fn newest_text(request: &SignedIn, object: &ObjectPath) -> Result<Option<V
 
 async fn show_new(request: &SignedIn, object: &ObjectPath, name: String, form: Form) -> PageResult {
     let page = FormPage::new("Add a text", form).of_dashboard(object, name);
-    page.show(Frame::load(request).await?)
+    page.show(request).await
 }
 
 const COLOR: Input = Input::new("tiles.0.color").label("Color").choices(COLORS);
@@ -282,12 +282,11 @@ async fn trash_page(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let list = ListSpec::new(object.api("deleted_tiles/"), &object.page("tiles/trash/"));
     let list = list_page(&request, list).await?;
-    let frame = Frame::load(&request).await?;
     let page = TrashPage {
         name: name_of(&request, &object).await?,
         may_write: DASHBOARD.may_write(&request, &object.tenant).await?,
         list,
         object,
     };
-    Ok(layout::page(&frame.titled("Deleted tiles"), &page)?)
+    Feedback::default().show(&request, "Deleted tiles", &page).await
 }

@@ -51,8 +51,7 @@ async fn list_domains(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let form = FORM.offered(&request, &operation, &base, &empty, &mut feedback).await?;
     let list = ListSpec::new(DOMAINS.api(&organization), &base);
     let list = list_page(&request, list).await?;
-    let frame = Frame::load(&request).await?.titled("Domains");
-    Ok(layout::page(&feedback.on(frame), &DomainsPage { base, list, form })?)
+    feedback.show(&request, "Domains", &DomainsPage { base, list, form }).await
 }
 
 /// The operation that changes a domain.
@@ -145,7 +144,6 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         Some(_) => Some(request.api.get(&object.api("certificate/")).await?),
     };
     let verify = object.write(VERIFY_OPERATION).body(json!({}));
-    let frame = Frame::load(&request).await?.titled(domain.name.clone());
     let page = DomainPage {
         may_verify: request.api.may(&verify.operation).await?,
         command: Command::write(&request, &verify)?,
@@ -157,7 +155,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         wizard,
         form,
     };
-    Ok(layout::page(&feedback.on(frame), &page)?)
+    feedback.show(&request, page.domain.name.clone(), &page).await
 }
 
 /// Verifies the domain. The API succeeds too if the record is not there, so the domain is read again.

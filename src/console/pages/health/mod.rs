@@ -49,7 +49,6 @@ fn size(bytes: u64) -> String {
 async fn page(request: SignedIn) -> PageResult {
     let app = &request.visit.app;
     let health = app.health().await?;
-    let frame = Frame::load(&request).await?;
     let page = HealthPage {
         version: env!("CARGO_PKG_VERSION"),
         file: size(health.file_bytes),
@@ -60,5 +59,5 @@ async fn page(request: SignedIn) -> PageResult {
         has_scrubs: app.config().scrub.is_some(),
         commands: commands(app.store().path()),
     };
-    Ok(layout::page(&frame.titled("Health of the service"), &page)?)
+    Feedback::default().show(&request, "Health of the service", &page).await
 }

@@ -120,5 +120,5 @@ async fn show(
 ) -> PageResult {
     let form = offer_dashboards(request, project, form, on).await?;
     let page = FormPage::new(title, form).below(INSIGHTS.list(project), "Insights");
-    page.show(Frame::load(request).await?)
+    page.show(request).await
 }

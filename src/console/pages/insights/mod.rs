@@ -200,7 +200,6 @@ async fn show(request: SignedIn, feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, INSIGHTS)?;
     let path = object.api("");
     let insight: Insight = request.api.get(&path).await?;
-    let frame = Frame::load(&request).await?.titled(insight.listed.name().to_owned());
     let refusal = INSIGHT.refusal(&request, &object.tenant, &insight.rights).await?;
     let page = InsightPage {
         named: dashboard_names(&request, &object.tenant, &insight.listed.dashboards).await?,
@@ -213,7 +212,7 @@ async fn show(request: SignedIn, feedback: Feedback) -> PageResult {
         object,
         insight,
     };
-    Ok(layout::page(&feedback.on(frame), &page)?)
+    feedback.show(&request, page.insight.listed.name().to_owned(), &page).await
 }
 
 async fn favorite(request: SignedIn) -> PageResult {

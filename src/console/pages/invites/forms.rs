@@ -235,12 +235,11 @@ async fn delete(request: SignedIn) -> PageResult {
     let Some(invite) = find(&request, &object.tenant, &object.id).await? else {
         return Err(answered_before(&request, Error::not_found(), &done));
     };
-    let frame = Frame::load(&request).await?;
     let question = format!("Delete the invite of {}?", invite.target_email);
     let text = "Its link stops working at once. To let the address join, invite it again.";
     let confirm =
         Confirm::new(question, text, "Delete the invite", object.write("invites_destroy"));
-    confirm.respond(&request, frame, &object.list(), &done).await
+    confirm.respond(&request, &object.list(), &done).await
 }
 
 /// Finds an invite in the list, because the API returns no single one.

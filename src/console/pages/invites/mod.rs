@@ -72,11 +72,10 @@ async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> P
     };
     let rows = found.results.into_iter().map(row).collect();
     let form = forms::form(request, &organization, &mut feedback, levels, &projects)?;
-    let frame = Frame::load(request).await?;
     let list = ListPage { rows, paging, command: Command::get(&request.visit, &path) };
     let local_base = local_base(request.visit.app.config().link_base());
     let page = InvitesPage { base, links, local_base, list, form };
-    Ok(layout::page(&feedback.on(frame.titled("Invites")), &page)?)
+    feedback.show(request, "Invites", &page).await
 }
 
 async fn projects(request: &SignedIn, organization: &str) -> Result<Vec<Project>> {

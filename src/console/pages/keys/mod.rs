@@ -70,8 +70,7 @@ async fn list(request: SignedIn) -> PageResult {
     let list =
         ListPage { rows: rows.collect(), paging, command: Command::get(&request.visit, API) };
     let page = KeysPage { list, may_create: request.api.may(&operation()).await? };
-    let frame = Frame::load(&request).await?;
-    Ok(layout::page(&frame.titled("API keys"), &page)?)
+    Feedback::default().show(&request, "API keys", &page).await
 }
 
 /// The value of a key that was created or rotated. Not `Debug`, because it is a secret.

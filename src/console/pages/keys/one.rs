@@ -100,7 +100,6 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let refusal = request.api.refusal(&Write::new(UPDATE, [id]).body(json!({}))).await?;
     let own = request.api.key().await?;
     let access = Access::load(&request, own.as_ref()).await?;
-    let frame = Frame::load(&request).await?.titled(key.label.clone());
     let page = KeyPage {
         is_current: own.is_some_and(|own| own.id == key.id),
         is_expired: key.is_expired(request.visit.app.now()),
@@ -109,7 +108,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         abilities: Abilities::of_key(&request, &key).await?,
         key,
     };
-    Ok(layout::page(&feedback.on(frame), &page)?)
+    feedback.show(&request, page.key.label.clone(), &page).await
 }
 
 async fn revoke(request: SignedIn) -> PageResult {
@@ -126,6 +125,5 @@ async fn revoke(request: SignedIn) -> PageResult {
     let question = format!("Revoke the key {}?", key.label);
     let write = Write::new("personal_api_keys_destroy", [&id]);
     let confirm = Confirm::new(question, text, "Revoke the key", write);
-    let frame = Frame::load(&request).await?;
-    confirm.respond(&request, frame, &path(&id), &done).await
+    confirm.respond(&request, &path(&id), &done).await
 }

@@ -53,7 +53,6 @@ async fn list_members(request: SignedIn, feedback: Feedback) -> PageResult {
     let invite = Operation::new("invites_create", [&organization]);
     let invites = request.api.may(&invite).await?;
     let invites = invites.then(|| format!("/console/organizations/{organization}/invites/"));
-    let frame = Frame::load(&request).await?.titled("Members");
     let page = MembersPage {
         base,
         here: here(&request.visit, &organization),
@@ -61,7 +60,7 @@ async fn list_members(request: SignedIn, feedback: Feedback) -> PageResult {
         list: ListPage { rows: rows(&request, &organization, members).await?, paging, command },
         invites,
     };
-    Ok(layout::page(&feedback.on(frame), &page)?)
+    feedback.show(&request, "Members", &page).await
 }
 
 /// Returns the URL of this page of the list.
@@ -200,7 +199,6 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let query = format!("user={}&basic=true&limit={MAX_ROLES}", member.user.uuid);
     let path = format!("/api/organizations/{organization}/roles/?{query}");
     let roles = request.api.get_if_allowed(&path).await?;
-    let frame = Frame::load(&request).await?.titled(member.name());
     let page = MemberPage {
         roles,
         projects: load_projects(&request, &object).await?,
@@ -210,12 +208,11 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         rights,
         form,
     };
-    Ok(layout::page(&feedback.on(frame), &page)?)
+    feedback.show(&request, page.member.name(), &page).await
 }
 
 async fn remove(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, MEMBERS)?;
-    let frame = Frame::load(&request).await?;
     let done = with_notice(&object.list(), "member-removed");
     let member = request.api.get::<Member>(&object.api("")).await;
     let member = member.map_err(|error| answered_before(&request, error, &done))?;
@@ -228,7 +225,7 @@ async fn remove(request: SignedIn) -> PageResult {
     let text = "The membership, its roles and access rules, and pending invites by this member end at once. Dashboards and \
                 other content stay. The member's API keys open nothing in this organization any more.";
     let confirm = Confirm::new(question, text, submit, object.write("members_destroy"));
-    confirm.respond(&request, frame, &object.page(""), &done).await
+    confirm.respond(&request, &object.page(""), &done).await
 }
 
 /// The maximum number of roles on the page.

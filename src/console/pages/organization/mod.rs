@@ -73,8 +73,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         may_delete: request.api.may(&Operation::new("organizations_destroy", [id])).await?,
         base,
     };
-    let frame = Frame::load(&request).await?;
-    Ok(layout::page(&feedback.on(frame.titled("Organization settings")), &page)?)
+    feedback.show(&request, "Organization settings", &page).await
 }
 
 /// Offers the roles by name, if the session may read them.
@@ -93,12 +92,11 @@ async fn delete(request: SignedIn) -> PageResult {
     let done = with_notice("/console/", "organization-deleted");
     let found = request.api.get::<Organization>(&format!("/api/organizations/{id}/")).await;
     let found = found.map_err(|error| answered_before(&request, error, &done))?;
-    let frame = Frame::load(&request).await?;
     let question = format!("Delete the organization {}?", found.name);
     let text = "The organization and everything in it disappear at once: projects, dashboards, members, invites, roles and domains. This cannot be undone.";
     let write = Write::new("organizations_destroy", [&id]);
     let confirm = Confirm::new(question, text, "Delete the organization", write);
-    confirm.by_name(found.name).respond(&request, frame, &path(&id), &done).await
+    confirm.by_name(found.name).respond(&request, &path(&id), &done).await
 }
 
 const CREATE: &str = "organizations_create";
@@ -128,6 +126,5 @@ async fn create(request: SignedIn) -> PageResult {
 }
 
 async fn show_new(request: &SignedIn, form: Form) -> PageResult {
-    let frame = Frame::load(request).await?;
-    FormPage::new("New organization", form).show(frame)
+    FormPage::new("New organization", form).show(request).await
 }

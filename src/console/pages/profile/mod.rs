@@ -52,5 +52,5 @@ async fn show(request: &SignedIn, form: Form) -> PageResult {
     let lede =
         "What others see of you, and what programs that show the workspace remember for you.";
     let page = FormPage::new("Profile", form).with_lede(lede);
-    page.show(Frame::load(request).await?)
+    page.show(request).await
 }

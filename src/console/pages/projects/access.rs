@@ -64,7 +64,6 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let of_kinds = |offset| format!("{}?offset={offset}#kinds", base(&id));
     let of_rules = |name, offset| format!("{}?{name}={offset}#rules", base(&id));
     let (rules, on_kinds) = (&on_project.access_controls, &on_kinds.access_controls);
-    let frame = Frame::load(&request).await?;
     let page = AccessPage {
         base: base(&id),
         is_private: on_project.default_access_level == "none",
@@ -77,7 +76,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         subjects,
         command: Command::get(&request.visit, &path),
     };
-    Ok(layout::page(&feedback.on(frame.titled("Access")), &page)?)
+    feedback.show(&request, "Access", &page).await
 }
 
 const ON_PROJECT: &str = "projects_access_controls_update";

@@ -27,10 +27,8 @@ async fn list(request: SignedIn) -> PageResult {
     let list = ListSpec::new(format!("/api/organizations/{organization}/projects/"), &base);
     let list = list_page(&request, list).await?;
     let create = Operation::new("organizations_projects_create", [&organization]);
-    let frame = Frame::load(&request).await?;
-    let frame = frame.titled("Projects");
     let page = ProjectsPage { base, list, may_create: request.api.may(&create).await? };
-    Ok(layout::page(&frame, &page)?)
+    Feedback::default().show(&request, "Projects", &page).await
 }
 
 const CREATE: &str = "organizations_projects_create";
@@ -122,7 +120,6 @@ fn new_path(organization: &str) -> String {
 }
 
 async fn show_new(request: &SignedIn, organization: &str, form: Form) -> PageResult {
-    let frame = Frame::load(request).await?;
     let list = format!("/console/organizations/{organization}/projects/");
-    FormPage::new("New project", form).below(list, "Projects").show(frame)
+    FormPage::new("New project", form).below(list, "Projects").show(request).await
 }

@@ -64,8 +64,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         base,
         project: about,
     };
-    let frame = Frame::load(&request).await?;
-    Ok(layout::page(&feedback.on(frame.titled("Project settings")), &page)?)
+    feedback.show(&request, "Project settings", &page).await
 }
 
 /// Returns why the session cannot change the settings, and why it cannot change who sees the project.
@@ -94,11 +93,10 @@ async fn offer_dashboards(request: &SignedIn, project: &str, form: Form) -> Resu
 async fn reset_token(request: SignedIn) -> PageResult {
     let project = request.visit.project_id()?;
     let back = path(&project);
-    let frame = Frame::load(&request).await?;
     let text = "The project gets a new token at once. Clients that send the old one have to be configured again.";
     let write = Write::new("projects_reset_token_partial_update", [&project]);
     let confirm = Confirm::new("Replace the project token?", text, "Replace the token", write);
-    confirm.respond(&request, frame, &back, &with_notice(&back, "token-replaced")).await
+    confirm.respond(&request, &back, &with_notice(&back, "token-replaced")).await
 }
 
 async fn delete(request: SignedIn) -> PageResult {
@@ -107,14 +105,13 @@ async fn delete(request: SignedIn) -> PageResult {
     let done = with_notice("/console/", "project-deleted");
     let project = request.api.get::<Project>(&format!("/api/projects/{id}/")).await;
     let project = project.map_err(|error| answered_before(&request, error, &done))?;
-    let frame = Frame::load(&request).await?;
     let question = format!("Delete the project {}?", project.name);
     let text = "The project and everything in it disappear at once: dashboards, insights, batch exports and public links. This cannot be undone.";
     let write = Write::new("projects_destroy", [&id]);
     let confirm = Confirm::new(question, text, "Delete the project", write).by_name(project.name);
     let done = format!("/console/organizations/{}/projects/", project.organization);
     let done = with_notice(&done, "project-deleted");
-    confirm.respond(&request, frame, &path(&id), &done).await
+    confirm.respond(&request, &path(&id), &done).await
 }
 
 /// All settings except who sees the project.

@@ -45,8 +45,7 @@ async fn list_roles(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let api_query = Query::of([("basic", "true"), LIMIT]);
     let list = ListSpec { api_query, ..ListSpec::new(ROLES.api(&organization), &base) };
     let list = list_page(&request, list).await?;
-    let frame = Frame::load(&request).await?.titled("Roles");
-    Ok(layout::page(&feedback.on(frame), &RolesPage { base, list, form })?)
+    feedback.show(&request, "Roles", &RolesPage { base, list, form }).await
 }
 
 const REMOVE: &str =
@@ -112,7 +111,6 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let remove =
         Operation::new("roles_role_memberships_destroy", [&object.tenant, &object.id, &object.id]);
     let member = Operation::new("members_retrieve", [&object.tenant, "@me"]);
-    let frame = Frame::load(&request).await?.titled(role.name.clone());
     let page = RolePage {
         may_see_members: request.api.may(&member).await?,
         may_remove: request.api.may(&remove).await?,
@@ -123,7 +121,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         name_form,
         candidates,
     };
-    Ok(layout::page(&feedback.on(frame), &page)?)
+    feedback.show(&request, page.role.name.clone(), &page).await
 }
 
 /// Returns the members that can be added, if the session may add members. They come with the form that was sent, or with a new

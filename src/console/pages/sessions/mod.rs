@@ -75,12 +75,11 @@ struct SessionsPage {
 
 async fn list(request: SignedIn) -> PageResult {
     let sessions: Vec<Session> = request.api.get(API).await?;
-    let frame = Frame::load(&request).await?;
     let command = Command::get(&request.visit, API);
     let own = sessions.first().map_or("", |session| &session.id);
     let may_end = request.api.may(&Operation::new(DESTROY, [own])).await?;
     let page = SessionsPage { sessions, may_end, command };
-    Ok(layout::page(&frame.titled("Sessions"), &page)?)
+    Feedback::default().show(&request, "Sessions", &page).await
 }
 
 async fn end(request: SignedIn) -> PageResult {

@@ -96,8 +96,7 @@ async fn show(request: SignedIn, kind: &'static ShareableKind, feedback: Feedbac
         once: once_key(),
         object,
     };
-    let frame = Frame::load(&request).await?.titled(title);
-    Ok(layout::page(&feedback.on(frame), &page)?)
+    feedback.show(&request, title, &page).await
 }
 
 impl ShareableKind {

@@ -90,8 +90,7 @@ async fn show(
     let list = ListSpec::new(kind.objects.api(&project), &format!("{base}trash/"));
     let list = ListSpec { api_query, ..list };
     let list = list_page::<Shareable>(&request, list).await?;
-    let frame = Frame::load(&request).await?;
-    let frame = feedback.on(frame.titled("Trash"));
+    let frame = feedback.on(Frame::load(&request).await?.titled("Trash"));
     let name = |id: &str| {
         let known = list.rows.iter().find(|one| one.id.to_string() == id);
         known.map_or_else(|| format!("{} {id}", kind.title), |known| kind.name(known).to_owned())
@@ -117,7 +116,6 @@ async fn delete(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let found = request.api.get::<Shareable>(&object.api("")).await;
     let found = found.map_err(|error| answered_before(&request, error, &done))?;
     let done = if found.is_unsaved() { format!("{done}&unsaved=true") } else { done };
-    let frame = Frame::load(&request).await?;
     let refusal = kind.refusal(&request, &object.tenant, &found.rights).await?;
     let is_checked = !kind.is_insight && request.visit.form.value(WITH_INSIGHTS) == "true";
     let mut body = deletion_body(true, found.saved);
@@ -136,5 +134,5 @@ async fn delete(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
             is_checked,
         });
     }
-    confirm.respond(&request, frame, &object.page(""), &done).await
+    confirm.respond(&request, &object.page(""), &done).await
 }

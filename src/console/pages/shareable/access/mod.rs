@@ -88,7 +88,6 @@ async fn show(
         let shown = Restriction::load(&request, &object, &filters, found, &mut feedback).await?;
         restriction = Some(shown);
     }
-    let frame = Frame::load(&request).await?.titled(format!("Who can see {name}"));
     let action = rule.as_ref().map(|_| of_page.clone());
     let url = |offset, at| format!("{}#rules", filters.beside(offset, at).url(&of_page));
     let page = AccessPage {
@@ -103,7 +102,7 @@ async fn show(
         subjects,
         restriction,
     };
-    Ok(layout::page(&feedback.on(frame), &page)?)
+    feedback.show(&request, format!("Who can see {}", page.name), &page).await
 }
 
 /// The levels with their words.
