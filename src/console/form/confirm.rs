@@ -128,11 +128,6 @@ impl Confirm {
         Ok(layout::page(&frame, &self)?)
     }
 
-    /// Returns the command of a question without a box. That of a question with one depends on the box.
-    fn fixed_command(&self) -> Option<&Command> {
-        self.command.as_ref().filter(|_| self.option.is_none())
-    }
-
     async fn send(&self, request: &SignedIn) -> Result<()> {
         let write = self.write.clone().once(request.visit.form.value(ONCE));
         match request.api.write(&write).await {

@@ -8,18 +8,6 @@ use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS};
 /// The name of the action that deletes dashboards.
 pub(super) const DELETE: &str = "delete";
 
-/// The actions on live dashboards with the names in the form, and the labels.
-pub(super) const ACTIONS: [(&str, &str); 8] = [
-    ("pin", "Pin"),
-    ("unpin", "Unpin"),
-    ("add_tag", "Add the tag"),
-    ("remove_tag", "Remove the tag"),
-    ("restrict", "Let only collaborators edit"),
-    ("open", "Let everyone edit"),
-    ("stop_sharing", "Stop sharing"),
-    (DELETE, "Delete"),
-];
-
 /// What an action sends for each dashboard.
 enum Change {
     Update(Value),

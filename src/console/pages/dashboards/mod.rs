@@ -91,16 +91,6 @@ impl DashboardsPage {
     fn may_edit(&self, dashboard: &Dashboard) -> bool {
         self.offers.write && dashboard.rights.may_edit()
     }
-
-    /// Returns which entries of the menu apply to a dashboard: those that pin or unpin and edit it, or only those for
-    /// everyone who may view it. `None` if none applies.
-    fn menu_of(&self, dashboard: &Dashboard) -> Option<&'static str> {
-        match self.may_edit(dashboard) {
-            true if dashboard.pinned => Some("unpin"),
-            true => Some("pin"),
-            false => (self.offers.create || self.offers.access).then_some("view"),
-        }
-    }
 }
 
 /// Shows the list, and what became of a form.

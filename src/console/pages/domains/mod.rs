@@ -231,20 +231,3 @@ impl Wizard {
         }
     }
 }
-
-impl Lookup {
-    /// Returns what the DNS answers, in words.
-    fn answer(&self) -> String {
-        match (&self.error, self.matches, self.found.len()) {
-            (Some(error), _, _) => error.clone(),
-            (None, true, _) => "The record is there. You can verify the domain now.".to_owned(),
-            (None, false, 0) => "There is no such record yet.".to_owned(),
-            (None, false, 1) => {
-                "There is 1 TXT record of this name, with another value.".to_owned()
-            }
-            (None, false, count) => {
-                format!("There are {count} TXT records of this name, and none has the value.")
-            }
-        }
-    }
-}

@@ -1,7 +1,5 @@
 //! The state of the service, for sessions of the operator. The page changes nothing: it shows the commands that do.
 
-use std::path::Path;
-
 use bytesize::ByteSize;
 
 use crate::app::Health;
@@ -11,22 +9,6 @@ use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.operator("/console/health/", page);
-}
-
-/// Commands of the operator, each with what it does. They act on the data file of the service.
-const COMMANDS: [(&str, &str); 5] = [
-    ("Back up the data file", "backup copy.redb"),
-    ("Check the data file for damage", "check"),
-    ("Return unused space to the file system", "compact"),
-    ("Create a user", "user create --email you@example.com"),
-    ("Log every request", "log info,request=debug"),
-];
-
-/// Returns the commands to copy, each with what it does.
-fn commands(file: &Path) -> Vec<(&'static str, String)> {
-    let file = quote(&file.to_string_lossy());
-    let text = |command: &str| format!("steward {command} --data {file}");
-    COMMANDS.into_iter().map(|(what, command)| (what, text(command))).collect()
 }
 
 #[derive(Template)]
@@ -39,7 +21,8 @@ struct HealthPage {
     memory: Option<String>,
     has_backups: bool,
     has_scrubs: bool,
-    commands: Vec<(&'static str, String)>,
+    /// The path of the data file, which the commands act on, for a shell.
+    path: String,
 }
 
 fn size(bytes: u64) -> String {
@@ -57,7 +40,7 @@ async fn page(request: SignedIn) -> PageResult {
         health,
         has_backups: app.config().backups.backup_dir.is_some(),
         has_scrubs: app.config().scrub.is_some(),
-        commands: commands(app.store().path()),
+        path: quote(&app.store().path().to_string_lossy()),
     };
     Feedback::default().show(&request, "Health of the service", &page).await
 }

@@ -163,22 +163,3 @@ async fn load_mails(
     let mails = found.results.into_iter().filter(|mail| mail.state != "none");
     Ok(mails.map(|mail| (mail.invite.clone(), mail)).collect())
 }
-
-impl Mail {
-    /// Returns the state in words, and the class of its tag.
-    fn words(&self) -> (String, &'static str) {
-        let (words, class) = match self.state.as_str() {
-            "queued" if self.attempts == 1 => ("Waits after 1 attempt", "warn"),
-            "queued" if self.attempts > 1 => {
-                return (format!("Waits after {} attempts", self.attempts), "warn");
-            }
-            "queued" => ("Waits to be sent", ""),
-            "sending" => ("Being sent", ""),
-            "sent" => ("Sent", "good"),
-            "failed" => ("Failed", "bad"),
-            "none" => ("Not mailed", ""),
-            _ => ("Unknown", ""),
-        };
-        (words.to_owned(), class)
-    }
-}

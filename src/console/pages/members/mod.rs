@@ -246,18 +246,6 @@ struct Project {
     text: String,
 }
 
-impl Project {
-    /// Returns the level in words, and the class of its tag.
-    fn level(&self) -> (&str, &'static str) {
-        match self.access_level.as_str() {
-            "none" => ("No access", "warn"),
-            "member" => ("Member", ""),
-            "admin" => ("Admin", "on"),
-            other => (other, ""),
-        }
-    }
-}
-
 /// A page of the projects.
 struct Projects {
     list: Vec<Project>,

@@ -30,8 +30,6 @@ pub(super) struct ShareableKind {
     restored: &'static str,
     /// The consequences of a deletion.
     consequences: &'static str,
-    /// What a restoration restores, as HTML.
-    restoration: &'static str,
     /// Why users may not edit an object, although access rules let them.
     restriction: &'static str,
     /// Whether the objects are insights. Otherwise they are dashboards.
@@ -50,9 +48,6 @@ pub(super) const DASHBOARD: &ShareableKind = &ShareableKind {
     deleted: "dashboard-deleted",
     restored: "dashboard-restored",
     consequences: "The dashboard moves to the trash with its tiles. It can be restored there.",
-    restoration: "Deleted dashboards keep their tiles. Restoring a dashboard restores all its tiles, and its public page \
-                  with the same link. Tiles that were deleted alone are on the page <em>Deleted tiles</em> of their \
-                  dashboard.",
     restriction: "Only its collaborators edit it.",
     is_insight: false,
 };
@@ -70,8 +65,6 @@ pub(super) const INSIGHT: &ShareableKind = &ShareableKind {
     restored: "insight-restored",
     consequences: "The insight moves to the trash and leaves its dashboards. It can be restored there. Its public page is \
                    closed, if it has one.",
-    restoration: "A restored insight is on no dashboard. Put it on a dashboard again to restore its tile there, with its \
-                  place and color.",
     restriction: "A restricted dashboard shows it, and you may not edit that.",
     is_insight: true,
 };

@@ -188,16 +188,6 @@ impl MemberAccess {
         known.map_or(&*self.access_level, |(_, word)| *word)
     }
 
-    /// Returns the class of the tag with [`may`](Self::may).
-    fn tag(&self) -> &'static str {
-        match self.access_level.as_str() {
-            "none" => "bad",
-            "viewer" => "warn",
-            "editor" => "good",
-            _ => "on",
-        }
-    }
-
     /// Returns the rule that decided.
     fn deciding(&self) -> Option<&Reason> {
         self.because.iter().find(|reason| reason.decided)
