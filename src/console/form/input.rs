@@ -6,16 +6,19 @@ use crate::console::words::words;
 
 /// How a field is shown, if not as its schema says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(in crate::console) enum Shape {
     /// As the schema says.
     Plain,
+    /// A text on one line, however long it may be.
     Line,
+    /// A text with several lines.
     Area,
-    /// A text with several lines and a preview.
+    /// A text with several lines and, on demand, what its Markdown becomes.
     Markdown,
-    /// A text of a formal language.
+    /// A text of a formal language, with several lines.
     Code,
-    /// Checkboxes.
+    /// Checkboxes for a list of objects, whose values the page offers. Lists of texts and numbers need this only if nothing is
+    /// offered.
     Several,
 }
 
@@ -80,34 +83,9 @@ impl Input {
         self
     }
 
-    /// Shows a text with several lines and, on demand, what its Markdown becomes.
-    pub(in crate::console) const fn markdown(mut self) -> Self {
-        self.shape = Shape::Markdown;
-        self
-    }
-
-    /// Shows a list of objects as checkboxes. Its values are those that the page offers. Lists of texts and numbers need
-    /// this only if nothing is offered.
-    pub(in crate::console) const fn several(mut self) -> Self {
-        self.shape = Shape::Several;
-        self
-    }
-
-    /// Shows a text on one line, however long it may be.
-    pub(in crate::console) const fn line(mut self) -> Self {
-        self.shape = Shape::Line;
-        self
-    }
-
-    /// Shows a text with several lines.
-    pub(in crate::console) const fn area(mut self) -> Self {
-        self.shape = Shape::Area;
-        self
-    }
-
-    /// Shows a text of a formal language, with several lines.
-    pub(in crate::console) const fn code(mut self) -> Self {
-        self.shape = Shape::Code;
+    /// Shows the field in this way.
+    pub(in crate::console) const fn shape(mut self, shape: Shape) -> Self {
+        self.shape = shape;
         self
     }
 }

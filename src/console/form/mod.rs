@@ -23,7 +23,7 @@ use property::Property;
 
 pub(super) use confirm::{Confirm, ConfirmOption, answered_before};
 pub(super) use feedback::Feedback;
-pub(super) use input::{Choice, Input};
+pub(super) use input::{Choice, Input, Shape};
 pub(super) use submitted::{Outcome, SubmittedForm};
 
 /// The hidden field with the `Idempotency-Key`.

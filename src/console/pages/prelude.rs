@@ -9,7 +9,8 @@ pub(super) use crate::base::error::{Error, Result};
 pub(super) use crate::console::api::{Operation, Versioned, Write};
 pub(super) use crate::console::assets::icon;
 pub(super) use crate::console::form::{
-    Choice, Confirm, Feedback, Form, FormSpec, Input, ONCE, Outcome, answered_before, once_key,
+    Choice, Confirm, Feedback, Form, FormSpec, Input, ONCE, Outcome, Shape, answered_before,
+    once_key,
 };
 pub(super) use crate::console::headers::see_other;
 pub(super) use crate::console::layout::{self, Command, Frame, Undo, with_notice, with_notice_of};

@@ -1,7 +1,7 @@
 //! The differences between two values: words of a text, items of a list, or lines of JSON.
 
 use serde_json::Value;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::base::json::escape_invisible;
 
@@ -197,26 +197,18 @@ fn compared(before: &[&str], after: &[&str], budget: &mut DiffBudget) -> Option<
     if !budget.take(before.len(), after.len()) {
         return None;
     }
-    let text = |list: &[&str], from: usize, length: usize| {
-        list.iter().skip(from).take(length).copied().collect::<String>()
-    };
     let operations = capture_diff_slices(Algorithm::Myers, before, after);
-    let parts = operations.into_iter().flat_map(|operation| match operation {
-        DiffOp::Equal { old_index, len, .. } => {
-            [Some(DiffPart::Same(text(before, old_index, len))), None]
+    let parts = operations.into_iter().flat_map(|operation| {
+        let (tag, old, new) = operation.as_tag_tuple();
+        let old = before.get(old).unwrap_or_default().concat();
+        let new = after.get(new).unwrap_or_default().concat();
+        if tag == DiffTag::Equal {
+            [DiffPart::Same(old), DiffPart::Same(String::new())]
+        } else {
+            [DiffPart::Removed(old), DiffPart::Added(new)]
         }
-        DiffOp::Delete { old_index, old_len, .. } => {
-            [Some(DiffPart::Removed(text(before, old_index, old_len))), None]
-        }
-        DiffOp::Insert { new_index, new_len, .. } => {
-            [Some(DiffPart::Added(text(after, new_index, new_len))), None]
-        }
-        DiffOp::Replace { old_index, old_len, new_index, new_len } => [
-            Some(DiffPart::Removed(text(before, old_index, old_len))),
-            Some(DiffPart::Added(text(after, new_index, new_len))),
-        ],
     });
-    Some(parts.flatten().collect())
+    Some(parts.filter(|part| !part.text().is_empty()).collect())
 }
 
 /// Returns whether enough of two texts is the same for their parts to be readable.

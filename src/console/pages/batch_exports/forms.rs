@@ -55,7 +55,7 @@ const EXPORT: &[Input] = &[
     Input::new("hogql_query")
         .label("Query")
         .hint("The rows and columns to export, in HogQL: one SELECT FROM events.")
-        .code(),
+        .shape(Shape::Code),
     Input::new("filters").label("Filters").hint("JSON."),
 ];
 
@@ -67,6 +67,24 @@ const fn first(name: &'static str, label: &'static str) -> Input {
 const fn field(name: &'static str, label: &'static str) -> Input {
     Input::new(name).label(label)
 }
+
+/// The fields of PostgreSQL, and of services with its interface.
+const POSTGRES: [Input; 8] = [
+    first("destination.config.host", "Host"),
+    field("destination.config.port", "Port"),
+    field("destination.config.user", "User"),
+    field("destination.config.password", "Password"),
+    field("destination.config.database", "Database"),
+    field("destination.config.schema", "Schema"),
+    field("destination.config.table_name", "Table"),
+    field("destination.config.has_self_signed_cert", "The certificate is self-signed"),
+];
+
+const REDSHIFT: [Input; 9] = {
+    let [host, port, user, password, database, schema, table, certificate] = POSTGRES;
+    let properties = field("destination.config.properties_data_type", "Type of properties");
+    [host, port, user, password, database, schema, table, certificate, properties]
+};
 
 /// All destinations.
 static DESTINATIONS: [Destination; 7] = [
@@ -114,36 +132,12 @@ static DESTINATIONS: [Destination; 7] = [
             field("destination.config.role", "Role"),
         ],
     ),
-    destination(
-        "Postgres",
-        "PostgreSQL",
-        "A table of a PostgreSQL database.",
-        &[
-            first("destination.config.host", "Host"),
-            field("destination.config.port", "Port"),
-            field("destination.config.user", "User"),
-            field("destination.config.password", "Password"),
-            field("destination.config.database", "Database"),
-            field("destination.config.schema", "Schema"),
-            field("destination.config.table_name", "Table"),
-            field("destination.config.has_self_signed_cert", "The certificate is self-signed"),
-        ],
-    ),
+    destination("Postgres", "PostgreSQL", "A table of a PostgreSQL database.", &POSTGRES),
     destination(
         "Redshift",
         "Amazon Redshift",
         "A table of an Amazon Redshift database.",
-        &[
-            first("destination.config.host", "Host"),
-            field("destination.config.port", "Port"),
-            field("destination.config.user", "User"),
-            field("destination.config.password", "Password"),
-            field("destination.config.database", "Database"),
-            field("destination.config.schema", "Schema"),
-            field("destination.config.table_name", "Table"),
-            field("destination.config.has_self_signed_cert", "The certificate is self-signed"),
-            field("destination.config.properties_data_type", "Type of properties"),
-        ],
+        &REDSHIFT,
     ),
     destination(
         "BigQuery",

@@ -186,7 +186,7 @@ async fn with_dashboards(form: Form, request: &SignedIn, project: &str) -> Resul
 }
 
 const NAME: Input = Input::new("name").label("Name");
-const DESCRIPTION: Input = Input::new("description").label("Description").area();
+const DESCRIPTION: Input = Input::new("description").label("Description").shape(Shape::Area);
 const TAGS: Input = Input::new("tags").label("Tags");
 const PINNED: Input =
     Input::new("pinned").label("Pin it").hint("Lists show pinned dashboards first.");

@@ -11,7 +11,7 @@ const TAGS: &str = "/console/projects/{project_id}/dashboards/{id}/tags/";
 
 /// The forms on the page. Each has a path of its own, which ends with the id of the form.
 const DESCRIPTION_FORM: FormSpec =
-    FormSpec::change("Save", &[Input::new("description").label("Description").area()])
+    FormSpec::change("Save", &[Input::new("description").label("Description").shape(Shape::Area)])
         .with_id("description");
 const TAGS_FORM: FormSpec =
     FormSpec::change("Save", &[Input::new("tags").label("Tags")]).with_id("tags");

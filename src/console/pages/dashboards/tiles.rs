@@ -42,13 +42,11 @@ pub(super) async fn apply(request: &SignedIn, object: &ObjectPath) -> Result<Res
     Ok(outcome.map(|_| page + &undo))
 }
 
-const NEW_FORM: FormSpec = FormSpec::create(
-    "Add the text",
-    &[
-        Input::new("tiles.0.text.body").label("Text").hint("Markdown.").markdown(),
-        Input::new("tiles.0.color").label("Color").choices(COLORS),
-    ],
-);
+const TEXT: Input =
+    Input::new("tiles.0.text.body").label("Text").hint("Markdown.").shape(Shape::Markdown);
+const COLOR: Input = Input::new("tiles.0.color").label("Color").choices(COLORS);
+
+const NEW_FORM: FormSpec = FormSpec::create("Add the text", &[TEXT, COLOR]);
 
 async fn new_page(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
@@ -94,12 +92,7 @@ async fn show_new(request: &SignedIn, object: &ObjectPath, name: String, form: F
     page.show(request).await
 }
 
-const COLOR: Input = Input::new("tiles.0.color").label("Color").choices(COLORS);
-
-const TEXT_FORM: FormSpec = FormSpec::change(
-    "Save",
-    &[Input::new("tiles.0.text.body").label("Text").hint("Markdown.").markdown(), COLOR],
-);
+const TEXT_FORM: FormSpec = FormSpec::change("Save", &[TEXT, COLOR]);
 
 const INSIGHT_FORM: FormSpec = FormSpec::change(
     "Save",

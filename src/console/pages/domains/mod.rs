@@ -73,12 +73,15 @@ const SAML: [Input; 3] = [
         .heading("SAML")
         .label("Entity id")
         .hint("That of the identity provider.")
-        .line(),
-    Input::new("saml_acs_url").label("URL").hint("That of the identity provider.").line(),
+        .shape(Shape::Line),
+    Input::new("saml_acs_url")
+        .label("URL")
+        .hint("That of the identity provider.")
+        .shape(Shape::Line),
     Input::new("saml_x509_cert")
         .label("Certificate")
         .hint("The signing certificate of the identity provider, as PEM or as its base64.")
-        .area(),
+        .shape(Shape::Area),
 ];
 
 const UNVERIFIED: FormSpec = FormSpec::change("Save", &SAML);

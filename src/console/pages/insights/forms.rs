@@ -7,7 +7,7 @@ use crate::console::pages::shareable::INSIGHT;
 
 const INPUTS: &[Input] = &[
     Input::new("name").label("Name").required(),
-    Input::new("description").label("Description").area(),
+    Input::new("description").label("Description").shape(Shape::Area),
     Input::new("tags").label("Tags"),
     Input::new("favorited").label("Favorite").hint("One flag for all users."),
     Input::new("saved").label("Saved").hint("Lists may leave out insights that are not saved."),

@@ -18,7 +18,7 @@ const FORM: FormSpec = FormSpec::create(
         Input::new("target_email")
             .label("Addresses")
             .hint("One on each line, at most 20. The given name of the person may follow the address.")
-            .area(),
+            .shape(Shape::Area),
         Input::new("level")
             .label("Level")
             .hint("Members work in projects. Admins also manage people and projects, and owners everything.")
@@ -27,7 +27,7 @@ const FORM: FormSpec = FormSpec::create(
         Input::new("private_project_access")
             .label("Access to private projects")
             .hint("Everybody sees the other projects.")
-            .several(),
+            .shape(Shape::Several),
         Input::new("send_email")
             .label("Send a mail")
             .hint("Otherwise the next page shows admins and owners the links to hand over."),

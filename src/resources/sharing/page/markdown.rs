@@ -13,33 +13,10 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use super::definition::BoundedText;
 use super::{count_cells, with_scrolling_tables};
 
-/// The allowed tags with their attributes. The sanitizer also sets `rel` on links.
-const ALLOWED_TAGS: [(&str, &[&str]); 24] = [
-    ("a", &["href"]),
-    ("blockquote", &[]),
-    ("br", &[]),
-    ("code", &[]),
-    ("del", &[]),
-    ("em", &[]),
-    ("h2", &[]),
-    ("h3", &[]),
-    ("h4", &[]),
-    ("h5", &[]),
-    ("h6", &[]),
-    ("hr", &[]),
-    ("li", &[]),
-    ("ol", &["start"]),
-    ("p", &[]),
-    ("pre", &[]),
-    ("strong", &[]),
-    ("table", &[]),
-    ("tbody", &[]),
-    ("td", &[]),
-    ("th", &[]),
-    ("thead", &[]),
-    ("tr", &[]),
-    ("ul", &[]),
-];
+/// The allowed tags.
+const ALLOWED_TAGS: &str = "a blockquote br code del em h2 h3 h4 h5 h6 hr li ol p pre strong table tbody td th thead tr ul";
+/// The allowed attributes, each with its tag. The sanitizer also sets `rel` on links.
+const ALLOWED_ATTRIBUTES: [(&str, &str); 2] = [("a", "href"), ("ol", "start")];
 /// The allowed schemes of links. Relative links, which would point into this service, are removed.
 const LINK_SCHEMES: [&str; 3] = ["http", "https", "mailto"];
 /// The `rel` attribute of every link.
@@ -55,12 +32,10 @@ const MAX_CELLS: usize = 8_000;
 
 static SANITIZER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let mut fence = Builder::empty();
-    let attributes = |(tag, names): &(&'static str, &'static [&'static str])| {
-        (*tag, names.iter().copied().collect::<HashSet<_>>())
-    };
+    let attributes = ALLOWED_ATTRIBUTES.map(|(tag, name)| (tag, HashSet::from([name])));
     fence
-        .tags(ALLOWED_TAGS.iter().map(|(tag, _)| *tag).collect())
-        .tag_attributes(ALLOWED_TAGS.iter().map(attributes).collect::<HashMap<_, _>>())
+        .tags(ALLOWED_TAGS.split(' ').collect())
+        .tag_attributes(HashMap::from(attributes))
         .generic_attributes(HashSet::new())
         .url_schemes(LINK_SCHEMES.into_iter().collect())
         .url_relative(UrlRelative::Deny)
@@ -366,10 +341,9 @@ mod tests {
 
     /// Removes the allowed tags from rendered HTML.
     fn without_allowed_tags(rendered: &str) -> String {
-        let names: Vec<_> = ALLOWED_TAGS.iter().map(|(tag, _)| *tag).collect();
+        let names = ALLOWED_TAGS.replace(' ', "|");
         let address = r#"href="(https?:|mailto:)[^"]*""#;
-        let pattern =
-            format!(r#"</?({})( {address}| start="[0-9]+"| rel="{LINK_REL}")*>"#, names.join("|"));
+        let pattern = format!(r#"</?({names})( {address}| start="[0-9]+"| rel="{LINK_REL}")*>"#);
         let scroll = r#"<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>"#;
         let rendered = &rendered.replace(scroll, "").replace("</table></div>", "");
         Regex::new(&format!("(?i){pattern}")).unwrap().replace_all(rendered, "").into_owned()
