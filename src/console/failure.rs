@@ -127,7 +127,7 @@ pub(super) struct Entrance {
 
 impl Entrance {
     pub(super) fn of(visit: &Visit) -> Self {
-        let is_form = !visit.head.method.is_safe();
+        let is_form = visit.sends_form();
         let is_withheld = !is_form && is_opened_by_another_site(&visit.head);
         let form = is_form.then(|| visit.form.clone());
         Self { url: Next::parse(visit.path_and_query()), is_withheld, form }

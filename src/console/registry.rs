@@ -70,15 +70,10 @@ impl<'r> Pages<'r> {
         self.with_session(Method::POST, path, PageAccess::Session, Arc::new(action));
     }
 
-    /// Adds a page, and the action of its form.
-    pub(super) fn form(
-        &mut self,
-        path: &'static str,
-        page: impl Page<SignedIn>,
-        action: impl Page<SignedIn>,
-    ) {
-        self.get(path, page);
-        self.post(path, action);
+    /// Adds a page with one form or one question, and its action. One function answers both.
+    pub(super) fn form(&mut self, path: &'static str, page: impl Page<SignedIn> + Clone) {
+        self.get(path, page.clone());
+        self.post(path, page);
     }
 
     /// Adds a page that shows feedback on its forms and buttons, and their action. A page that is only opened has no feedback.
@@ -88,12 +83,8 @@ impl<'r> Pages<'r> {
         S: Fn(SignedIn, B) -> R + Send + Sync + 'static,
         R: Future<Output = PageResult> + Send + 'static,
     {
-        self.form(path, move |request| show(request, B::default()), action);
-    }
-
-    /// Adds a page that asks before an action, and the action. One function answers both.
-    pub(super) fn confirm(&mut self, path: &'static str, page: impl Page<SignedIn> + Clone) {
-        self.form(path, page.clone(), page);
+        self.get(path, move |request| show(request, B::default()));
+        self.post(path, action);
     }
 
     /// Adds a page that needs an operator's session.

@@ -81,6 +81,11 @@ impl Visit {
         !self.form.value(SHOW).is_empty()
     }
 
+    /// Returns whether the browser sends a form. Otherwise it opens the page.
+    pub(super) fn sends_form(&self) -> bool {
+        !self.head.method.is_safe()
+    }
+
     /// Returns a cookie for this address of the service.
     pub(super) fn cookie(&self, kind: CookieKind) -> ConsoleCookie {
         ConsoleCookie::new(kind, &self.client, self.app.config())

@@ -107,7 +107,7 @@ impl Confirm {
         let mut status = StatusCode::OK;
         request.visit.head.uri.path().clone_into(&mut self.action);
         back.clone_into(&mut self.back);
-        if !request.visit.head.method.is_safe() {
+        if request.visit.sends_form() {
             request.visit.form.value(NAME).clone_into(&mut self.typed);
             if self.name.as_deref().is_some_and(|name| !is_name(&self.typed, name)) {
                 status = StatusCode::BAD_REQUEST;
@@ -146,7 +146,7 @@ impl Confirm {
 /// Returns the failure of a question about an object that cannot be read. If the object is gone and a browser sends the form of
 /// the question, the same form was sent before: the failure leads to the page after success.
 pub(in crate::console) fn answered_before(request: &SignedIn, error: Error, done: &str) -> Failure {
-    let is_done = error.status() == 404 && !request.visit.head.method.is_safe();
+    let is_done = error.status() == 404 && request.visit.sends_form();
     Failure::from(error).or_instead(is_done.then(|| done.to_owned()))
 }
 

@@ -23,7 +23,7 @@ const VERSION: &str = "version";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for path in [OF_ORGANIZATION, OF_PROJECT] {
-        pages.form(path, ask, revert);
+        pages.form(path, revert);
     }
 }
 
@@ -63,43 +63,33 @@ impl RevertPage {
     }
 }
 
-async fn ask(request: SignedIn) -> PageResult {
-    let (case, frame) = Case::load(&request).await?;
-    respond(&request, case, frame, None).await
-}
-
+/// Shows what the request would do. A dry run decides whether it is offered.
 async fn revert(request: SignedIn) -> PageResult {
-    let (case, frame) = Case::load(&request).await?;
-    let sent = request.visit.form.value(VERSION);
-    let version = if sent.is_empty() { case.object.version.clone() } else { Some(sent.to_owned()) };
-    match request.api.attempt(&case.write(version)).await? {
-        Ok(_) => Ok(see_other(&case.done())?),
-        Err(error) if error.status() == 412 => {
+    let (mut case, frame) = Case::load(&request).await?;
+    let mut failure = None;
+    if request.visit.sends_form() {
+        let sent = request.visit.form.value(VERSION);
+        let version =
+            if sent.is_empty() { case.object.version.clone() } else { Some(sent.to_owned()) };
+        let Err(error) = request.api.attempt(&case.write(version)).await? else {
+            return Ok(see_other(&case.done())?);
+        };
+        if error.status() == 412 {
             // If the form was sent twice, the first request has reverted the change.
-            let (case, frame) = Case::load(&request).await?;
+            (case, _) = Case::load(&request).await?;
             if case.is_done() {
                 return Ok(see_other(&case.done())?);
             }
-            respond(&request, case, frame, Some(error)).await
         }
-        Err(error) => respond(&request, case, frame, Some(error)).await,
+        failure = Some(error);
     }
-}
-
-/// Shows what the request would do. A dry run decides whether it is offered.
-async fn respond(
-    request: &SignedIn,
-    case: Case,
-    frame: Frame,
-    failure: Option<Error>,
-) -> PageResult {
     let write = case.write(case.object.version.clone());
     let is_done = case.is_done();
     let refusal = if is_done { None } else { request.api.dry_run(&write).await? };
     let is_offered = !is_done && refusal.is_none();
-    let command = is_offered.then(|| Command::write(request, &write)).transpose()?;
+    let command = is_offered.then(|| Command::write(&request, &write)).transpose()?;
     let status = failure.as_ref().map_or(StatusCode::OK, status_of);
-    let error = failure.as_ref().or(refusal.as_ref()).map(text_of);
+    let error = failure.or(refusal).as_ref().map(text_of);
     let render = move || {
         let page = case.page(error, is_done, command);
         layout::page(&frame.titled(page.title.clone()).with_status(status), &page)

@@ -184,7 +184,7 @@ pub(super) fn interval_label(value: &str) -> &str {
 }
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/batch_exports/new/", page, create);
+    pages.form("/console/projects/{project_id}/batch_exports/new/", new);
 }
 
 #[derive(Template)]
@@ -202,60 +202,38 @@ struct NewPage {
     form: Form,
 }
 
-/// Returns the destination that the query names, or `None` if it names none.
-fn chosen(request: &SignedIn) -> Result<Option<&'static Destination>> {
-    match request.visit.query("destination") {
-        "" => Ok(None),
-        name => find_destination(name).map(Some).ok_or_else(Error::not_found),
-    }
-}
-
-fn action(project: &str, destination: &Destination) -> String {
-    format!("{}new/?destination={}", BATCH_EXPORTS.list(project), destination.name)
-}
-
-async fn page(request: SignedIn) -> PageResult {
+async fn new(request: SignedIn) -> PageResult {
     let project = request.visit.project_id()?;
-    let operation = Operation::new(CREATE, [&project]);
-    if !request.api.may(&operation).await? {
+    let base = BATCH_EXPORTS.list(&project);
+    let create = Operation::new(CREATE, [&project]);
+    let sends_form = request.visit.sends_form();
+    if !sends_form && !request.api.may(&create).await? {
         return Err(Error::denied("You may not create batch exports in this project.").into());
     }
-    let Some(destination) = chosen(&request)? else {
-        let page = ChoosePage { base: BATCH_EXPORTS.list(&project), destinations: &DESTINATIONS };
-        return Feedback::default().show(&request, "New batch export", &page).await;
-    };
-    let action = action(&project, destination);
-    let form = destination.create.empty(&request, &operation, &action)?;
-    let form = form.with_value("interval", &json!("hour")).with_value("model", &json!("events"));
-    show(&request, &project, destination, form).await
-}
-
-async fn create(request: SignedIn) -> PageResult {
-    let project = request.visit.project_id()?;
-    let destination = chosen(&request)?.ok_or_else(Error::not_found)?;
-    let operation = Operation::new(CREATE, [&project]);
-    let action = action(&project, destination);
-    let mut sent = destination.create.sent(&request, operation, &action)?;
-    let target = sent.body.entry("destination").or_insert_with(|| json!({}));
-    target["type"] = json!(destination.name);
-    if target["config"].is_null() {
-        target["config"] = json!({});
-    }
-    match sent.send(&request).await? {
-        Outcome::Done(export) => {
-            finish(&BATCH_EXPORTS.page_of(&project, &export), "export-created")
+    let destination = match request.visit.query("destination") {
+        "" if sends_form => return Err(Error::not_found().into()),
+        "" => {
+            let page = ChoosePage { base, destinations: &DESTINATIONS };
+            return Feedback::default().show(&request, "New batch export", &page).await;
         }
-        Outcome::Again(form) => show(&request, &project, destination, *form).await,
-    }
-}
-
-async fn show(
-    request: &SignedIn,
-    project: &str,
-    destination: &'static Destination,
-    form: Form,
-) -> PageResult {
-    let frame = Frame::load(request).await?.titled("New batch export").with_status(form.status);
-    let page = NewPage { base: BATCH_EXPORTS.list(project), destination, form };
-    Ok(layout::page(&frame, &page)?)
+        name => find_destination(name).ok_or_else(Error::not_found)?,
+    };
+    let action = format!("{base}new/?destination={}", destination.name);
+    let form = if sends_form {
+        let mut sent = destination.create.sent(&request, create, &action)?;
+        let target = sent.body.entry("destination").or_insert_with(|| json!({}));
+        target["type"] = json!(destination.name);
+        if target["config"].is_null() {
+            target["config"] = json!({});
+        }
+        match sent.send(&request).await? {
+            Outcome::Done(export) => return finish(&page_of(&base, &export), "export-created"),
+            Outcome::Again(form) => *form,
+        }
+    } else {
+        let form = destination.create.empty(&request, &create, &action)?;
+        form.with_value("interval", &json!("hour")).with_value("model", &json!("events"))
+    };
+    let frame = Frame::load(&request).await?.titled("New batch export").with_status(form.status);
+    Ok(layout::page(&frame, &NewPage { base, destination, form })?)
 }

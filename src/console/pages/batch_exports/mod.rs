@@ -13,7 +13,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/projects/{project_id}/batch_exports/{id}/", show, save);
     pages.post(PAUSES, |request| act(request, PAUSE));
     pages.post(UNPAUSES, |request| act(request, UNPAUSE));
-    pages.confirm("/console/projects/{project_id}/batch_exports/{id}/delete/", delete);
+    pages.form("/console/projects/{project_id}/batch_exports/{id}/delete/", delete);
 }
 
 #[derive(Template)]

@@ -9,25 +9,17 @@ use crate::http::form::Form;
 use super::tile::{self, COLUMNS, GridArea, LAST, MAX_HEIGHT};
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/dashboards/{id}/arrange/", page, save);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/arrange/", arrange);
 }
 
 /// The dashboard with the form.
+#[derive(Template)]
+#[template(path = "console/pages/dashboards/arrange.html")]
 struct Arrangement {
     object: ObjectPath,
     name: String,
     version: Option<String>,
     tiles: Vec<Tile>,
-    rights: Rights,
-    rows: Vec<Row>,
-}
-
-#[derive(Template)]
-#[template(path = "console/pages/dashboards/arrange.html")]
-struct ArrangePage {
-    object: ObjectPath,
-    name: String,
-    version: Option<String>,
     rows: Vec<Row>,
     /// Why the session cannot arrange them.
     refusal: Option<String>,
@@ -39,12 +31,17 @@ impl Arrangement {
         let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
         let found = request.api.get_versioned(&object.api("")).await?;
         let dashboard: Dashboard = found.read()?;
-        let name = dashboard.name().to_owned();
-        let Dashboard { tiles, rights, .. } = dashboard;
-        let areas = tile::grid_areas(&tiles);
-        let rows = tiles.iter().zip(areas);
-        let rows = rows.map(|(tile, area)| Row::of(tile, area)).collect();
-        Ok(Self { object, name, version: found.version, tiles, rights, rows })
+        let refusal = DASHBOARD.refusal(request, &object.tenant, &dashboard.rights).await?;
+        let rows = dashboard.tiles.iter().zip(tile::grid_areas(&dashboard.tiles));
+        Ok(Self {
+            name: dashboard.name().to_owned(),
+            version: found.version,
+            rows: rows.map(|(tile, area)| Row::of(tile, area)).collect(),
+            tiles: dashboard.tiles,
+            object,
+            refusal,
+            error: None,
+        })
     }
 
     /// Returns the request that stores the numbers of the form, or `None` if the form has the numbers that the page is
@@ -65,56 +62,43 @@ impl Arrangement {
     }
 }
 
-async fn page(request: SignedIn) -> PageResult {
-    let arrangement = Arrangement::load(&request).await?;
-    show(&request, arrangement, StatusCode::OK, None).await
-}
-
-async fn save(request: SignedIn) -> PageResult {
-    let mut arrangement = Arrangement::load(&request).await?;
-    let form = &request.visit.form;
-    for row in &mut arrangement.rows {
-        row.read(form);
-    }
-    // Until the API refuses the version of the form, the page keeps it.
-    let current = arrangement.version.take();
-    let sent = form.value(VERSION);
-    arrangement.version = (!sent.is_empty()).then(|| sent.to_owned());
-    if arrangement.rows.iter().any(Row::is_wrong) {
-        let error = "Some numbers are not valid. Nothing is saved yet.".to_owned();
-        return show(&request, arrangement, StatusCode::BAD_REQUEST, Some(error)).await;
-    }
-    let write = arrangement.write(arrangement.version.as_deref());
-    let done = with_notice(&arrangement.object.page(""), "arrangement-saved");
-    let Some(write) = write else { return Ok(see_other(&done)?) };
-    match request.api.attempt(&write).await? {
-        Ok(_) => Ok(see_other(&done)?),
-        Err(error) => {
-            let status = status_of(&error);
+async fn arrange(request: SignedIn) -> PageResult {
+    let mut page = Arrangement::load(&request).await?;
+    let mut status = StatusCode::OK;
+    if request.visit.sends_form() {
+        let form = &request.visit.form;
+        for row in &mut page.rows {
+            row.read(form);
+        }
+        // Until the API refuses the version of the form, the page keeps it.
+        let current = page.version.take();
+        let sent = form.value(VERSION);
+        page.version = (!sent.is_empty()).then(|| sent.to_owned());
+        if page.rows.iter().any(Row::is_wrong) {
+            status = StatusCode::BAD_REQUEST;
+            page.error = Some("Some numbers are not valid. Nothing is saved yet.".to_owned());
+        } else {
+            let outcome = match page.write(page.version.as_deref()) {
+                Some(write) => request.api.attempt(&write).await?.map(drop),
+                None => Ok(()),
+            };
+            let Err(error) = outcome else {
+                return finish(&page.object.page(""), "arrangement-saved");
+            };
+            status = status_of(&error);
             let detail = if error.status() == 412 {
-                arrangement.version = current;
+                page.version = current;
                 "Somebody has changed the dashboard since you opened the page. Your numbers stand \
                  below; nothing is saved yet. Save again to store them."
             } else {
                 error.detail()
             };
-            show(&request, arrangement, status, Some(detail.to_owned())).await
+            page.error = Some(detail.to_owned());
         }
     }
-}
-
-async fn show(
-    request: &SignedIn,
-    arrangement: Arrangement,
-    status: StatusCode,
-    error: Option<String>,
-) -> PageResult {
-    let Arrangement { object, name, version, tiles, rights, rows } = arrangement;
-    let frame = Frame::load(request).await?.titled("Arrange the tiles").with_status(status);
-    let refusal = DASHBOARD.refusal(request, &object.tenant, &rights).await?;
+    let frame = Frame::load(&request).await?.titled("Arrange the tiles").with_status(status);
     let render = move || {
-        let style = tile::grid_style_everywhere(&tiles);
-        let page = ArrangePage { object, name, version, rows, refusal, error };
+        let style = tile::grid_style_everywhere(&page.tiles);
         layout::page_with_style(&frame, &page, &style)
     };
     Ok(run_low_priority(Priority::Answer, render).await??)

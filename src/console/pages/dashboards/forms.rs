@@ -27,39 +27,26 @@ const FORM: FormSpec = FormSpec::change(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/dashboards/new/", new_page, create);
-    pages.form("/console/projects/{project_id}/dashboards/{id}/edit/", edit_page, save);
+    pages.form("/console/projects/{project_id}/dashboards/new/", new);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/edit/", edit);
 }
 
-async fn edit_page(request: SignedIn) -> PageResult {
+async fn edit(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
-    let dashboard = request.api.get_versioned(&object.api("")).await?;
-    let operation = object.operation(DASHBOARD.update);
-    let form = FORM.filled(&request, &operation, &object.page("edit/"), &dashboard)?;
-    let refusal = DASHBOARD.refusal_of(&request, &object, &dashboard.body).await?;
-    show_edit(&request, &object, name_in(&dashboard.body), form.refused_for(refusal)).await
-}
-
-async fn save(request: SignedIn) -> PageResult {
-    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
-    let sent = FORM.sent(&request, object.operation(DASHBOARD.update), &object.page("edit/"))?;
-    match sent.send(&request).await? {
-        Outcome::Done(_) => finish(&object.page(""), "dashboard-saved"),
-        Outcome::Again(form) => {
-            let name = name_of(&request, &object).await?;
-            show_edit(&request, &object, name, *form).await
+    let (update, action) = (object.operation(DASHBOARD.update), object.page("edit/"));
+    let (form, name) = if request.visit.sends_form() {
+        match FORM.sent(&request, update, &action)?.send(&request).await? {
+            Outcome::Done(_) => return finish(&object.page(""), "dashboard-saved"),
+            Outcome::Again(form) => (*form, name_of(&request, &object).await?),
         }
-    }
-}
-
-async fn show_edit(
-    request: &SignedIn,
-    object: &ObjectPath,
-    name: String,
-    form: Form,
-) -> PageResult {
-    let page = FormPage::new("Edit the dashboard", form).of_dashboard(object, name);
-    page.show(request).await
+    } else {
+        let dashboard = request.api.get_versioned(&object.api("")).await?;
+        let form = FORM.filled(&request, &update, &action, &dashboard)?;
+        let refusal = DASHBOARD.refusal_of(&request, &object, &dashboard.body).await?;
+        (form.refused_for(refusal), name_in(&dashboard.body))
+    };
+    let page = FormPage::new("Edit the dashboard", form).of_dashboard(&object, name);
+    page.show(&request).await
 }
 
 /// Returns the name in the JSON of a dashboard.
@@ -100,44 +87,32 @@ struct NewPage {
     form: Form,
 }
 
-async fn new_page(request: SignedIn) -> PageResult {
+async fn new(request: SignedIn) -> PageResult {
     let project = request.visit.project_id()?;
     let origin = Origin::of(&request.visit);
-    let operation = Operation::new(origin.operation, [&project]);
-    let form = origin.form.empty(&request, &operation, &origin.href(&project))?;
-    let mut form = form.with_value("restriction_level", &EVERYONE_EDITS.into());
-    if origin.name == JSON
-        && let Ok(example) = serde_json::from_str(EXAMPLE)
-    {
-        form = form.with_value("template", &example);
-    }
-    if origin.name == COPY {
-        form = with_source(form, &request, &project).await?;
-    }
-    let refusal = (!DASHBOARD.may_create(&request, &project).await?)
-        .then(|| "You may not create dashboards in this project.".to_owned());
-    show_new(&request, &project, origin, form.refused_for(refusal)).await
-}
-
-async fn create(request: SignedIn) -> PageResult {
-    let project = request.visit.project_id()?;
-    let origin = Origin::of(&request.visit);
-    let operation = Operation::new(origin.operation, [&project]);
-    let sent = origin.form.sent(&request, operation, &origin.href(&project))?;
-    match sent.send(&request).await? {
-        Outcome::Done(dashboard) => {
-            finish(&DASHBOARDS.page_of(&project, &dashboard), "dashboard-created")
+    let (create, action) = (Operation::new(origin.operation, [&project]), origin.href(&project));
+    let mut form = if request.visit.sends_form() {
+        match origin.form.sent(&request, create, &action)?.send(&request).await? {
+            Outcome::Done(dashboard) => {
+                return finish(&DASHBOARDS.page_of(&project, &dashboard), "dashboard-created");
+            }
+            Outcome::Again(form) => *form,
         }
-        Outcome::Again(form) => show_new(&request, &project, origin, *form).await,
-    }
-}
-
-async fn show_new(
-    request: &SignedIn,
-    project: &str,
-    origin: &'static Origin,
-    mut form: Form,
-) -> PageResult {
+    } else {
+        let form = origin.form.empty(&request, &create, &action)?;
+        let mut form = form.with_value("restriction_level", &EVERYONE_EDITS.into());
+        if origin.name == JSON
+            && let Ok(example) = serde_json::from_str(EXAMPLE)
+        {
+            form = form.with_value("template", &example);
+        }
+        if origin.name == COPY {
+            form = with_source(form, &request, &project).await?;
+        }
+        let refusal = (!DASHBOARD.may_create(&request, &project).await?)
+            .then(|| "You may not create dashboards in this project.".to_owned());
+        form.refused_for(refusal)
+    };
     let mut templates = Vec::new();
     match origin.name {
         TEMPLATE => {
@@ -146,11 +121,11 @@ async fn show_new(
             let choices = templates.iter().map(|one| Choice::new(one.key, one.name.clone()));
             form = form.with_choices("use_template", choices.collect());
         }
-        COPY => form = with_dashboards(form, request, project).await?,
+        COPY => form = with_dashboards(form, &request, &project).await?,
         _ => {}
     }
-    let frame = Frame::load(request).await?.titled("New dashboard").with_status(form.status);
-    let base = DASHBOARDS.list(project);
+    let frame = Frame::load(&request).await?.titled("New dashboard").with_status(form.status);
+    let base = DASHBOARDS.list(&project);
     let page = NewPage { base, origins: &ORIGINS, origin, templates, form };
     Ok(layout::page(&frame, &page)?)
 }

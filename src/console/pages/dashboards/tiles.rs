@@ -12,9 +12,9 @@ use super::tile::{COLORS, DeletedTile};
 const MOVE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/move/";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/new/", new_page, add);
-    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/", edit_page, save);
-    pages.form(MOVE, move_page, move_tile);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/new/", new);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/", edit);
+    pages.form(MOVE, move_tile);
     pages.get("/console/projects/{project_id}/dashboards/{id}/tiles/trash/", trash_page);
 }
 
@@ -48,35 +48,32 @@ const COLOR: Input = Input::new("tiles.0.color").label("Color").choices(COLORS);
 
 const NEW_FORM: FormSpec = FormSpec::create("Add the text", &[TEXT, COLOR]);
 
-async fn new_page(request: SignedIn) -> PageResult {
+async fn new(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
-    let (name, version, refusal) = name_version_and_refusal(&request, &object).await?;
-    // With the version, a text that is sent twice is added once.
-    let empty = Versioned { body: Value::Null, version };
-    let action = object.page("tiles/new/");
-    let form = NEW_FORM.filled(&request, &object.operation(DASHBOARD.update), &action, &empty)?;
-    show_new(&request, &object, name, form.refused_for(refusal)).await
-}
-
-async fn add(request: SignedIn) -> PageResult {
-    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
-    let sent =
-        NEW_FORM.sent(&request, object.operation(DASHBOARD.update), &object.page("tiles/new/"))?;
-    // The form shows no tile that the dashboard has.
-    let mut sent = sent.with_view(|_| Value::Null);
-    if sent.text("tiles.0.text.body").trim().is_empty() {
-        sent.set_error("tiles.0.text.body", "Enter a text.");
-    }
-    let text = sent.body.get("tiles").and_then(|tiles| tiles.pointer("/0/text/body")).cloned();
-    if let Outcome::Again(form) = sent.send(&request).await? {
-        let is_stale = form.status == StatusCode::PRECONDITION_FAILED;
-        let is_sent_again = is_stale && newest_text(&request, &object).await? == text;
-        if !is_sent_again {
-            let name = name_of(&request, &object).await?;
-            return show_new(&request, &object, name, *form).await;
+    let (update, action) = (object.operation(DASHBOARD.update), object.page("tiles/new/"));
+    let (form, name) = if request.visit.sends_form() {
+        // The form shows no tile that the dashboard has.
+        let mut sent = NEW_FORM.sent(&request, update, &action)?.with_view(|_| Value::Null);
+        if sent.text("tiles.0.text.body").trim().is_empty() {
+            sent.set_error("tiles.0.text.body", "Enter a text.");
         }
-    }
-    finish(&object.page(""), "text-added")
+        let text = sent.body.get("tiles").and_then(|tiles| tiles.pointer("/0/text/body")).cloned();
+        let Outcome::Again(form) = sent.send(&request).await? else {
+            return finish(&object.page(""), "text-added");
+        };
+        let is_stale = form.status == StatusCode::PRECONDITION_FAILED;
+        if is_stale && newest_text(&request, &object).await? == text {
+            // The form was sent twice.
+            return finish(&object.page(""), "text-added");
+        }
+        (*form, name_of(&request, &object).await?)
+    } else {
+        let (name, version, refusal) = name_version_and_refusal(&request, &object).await?;
+        // With the version, a text that is sent twice is added once.
+        let empty = Versioned { body: Value::Null, version };
+        (NEW_FORM.filled(&request, &update, &action, &empty)?.refused_for(refusal), name)
+    };
+    FormPage::new("Add a text", form).of_dashboard(&object, name).show(&request).await
 }
 
 /// Returns the text of the newest tile, if it has one.
@@ -85,11 +82,6 @@ async fn newest_text(request: &SignedIn, object: &ObjectPath) -> Result<Option<V
     let tiles = dashboard.get("tiles").and_then(Value::as_array).into_iter().flatten();
     let newest = tiles.max_by_key(|tile| tile.get("id").and_then(Value::as_u64));
     Ok(newest.and_then(|tile| tile.pointer("/text/body")).cloned())
-}
-
-async fn show_new(request: &SignedIn, object: &ObjectPath, name: String, form: Form) -> PageResult {
-    let page = FormPage::new("Add a text", form).of_dashboard(object, name);
-    page.show(request).await
 }
 
 const TEXT_FORM: FormSpec = FormSpec::change("Save", &[TEXT, COLOR]);
@@ -156,34 +148,30 @@ fn form_of(dashboard: &Value) -> &'static FormSpec {
     if insight.is_none_or(Value::is_null) { &TEXT_FORM } else { &INSIGHT_FORM }
 }
 
-async fn edit_page(request: SignedIn) -> PageResult {
+async fn edit(request: SignedIn) -> PageResult {
     let path = TilePath::of(&request)?;
     let (dashboard, tile) = path.load(&request).await?;
-    let operation = path.dashboard.operation(DASHBOARD.update);
-    let form = form_of(&tile.body).filled(&request, &operation, &path.page(""), &tile)?;
-    let refusal = DASHBOARD.refusal_of(&request, &path.dashboard, &dashboard).await?;
-    show_edit(&request, path, name_in(&dashboard), form.refused_for(refusal)).await
-}
-
-async fn save(request: SignedIn) -> PageResult {
-    let path = TilePath::of(&request)?;
-    let (dashboard, tile) = path.load(&request).await?;
-    let (id, update) = (path.tile.clone(), path.dashboard.operation(DASHBOARD.update));
-    let sent = form_of(&tile.body).sent(&request, update, &path.page(""))?;
-    let mut sent = sent.with_view(move |dashboard| only_tile(&dashboard, &id));
-    if let Some(Value::Object(tile)) = sent.body.get_mut("tiles").and_then(|all| all.get_mut(0)) {
-        tile.insert("id".to_owned(), path.number().into());
-    }
-    match sent.send(&request).await? {
-        Outcome::Done(_) => finish(&path.dashboard.page(""), "tile-saved"),
-        Outcome::Again(form) => show_edit(&request, path, name_in(&dashboard), *form).await,
-    }
-}
-
-async fn show_edit(request: &SignedIn, path: TilePath, name: String, form: Form) -> PageResult {
+    let (update, action) = (path.dashboard.operation(DASHBOARD.update), path.page(""));
+    let form = if request.visit.sends_form() {
+        let id = path.tile.clone();
+        let sent = form_of(&tile.body).sent(&request, update, &action)?;
+        let mut sent = sent.with_view(move |dashboard| only_tile(&dashboard, &id));
+        let tile = sent.body.get_mut("tiles").and_then(|all| all.get_mut(0));
+        if let Some(Value::Object(tile)) = tile {
+            tile.insert("id".to_owned(), path.number().into());
+        }
+        match sent.send(&request).await? {
+            Outcome::Done(_) => return finish(&path.dashboard.page(""), "tile-saved"),
+            Outcome::Again(form) => *form,
+        }
+    } else {
+        let form = form_of(&tile.body).filled(&request, &update, &action, &tile)?;
+        form.refused_for(DASHBOARD.refusal_of(&request, &path.dashboard, &dashboard).await?)
+    };
+    let frame = Frame::load(&request).await?.titled("Edit the tile").with_status(form.status);
     let TilePath { dashboard: object, tile } = path;
-    let frame = Frame::load(request).await?.titled("Edit the tile").with_status(form.status);
-    Ok(layout::page(&frame, &EditPage { object, name, tile, form })?)
+    let page = EditPage { object, name: name_in(&dashboard), tile, form };
+    Ok(layout::page(&frame, &page)?)
 }
 
 const MOVE_TILE: &str = "dashboards_move_tile_partial_update";
@@ -204,44 +192,40 @@ struct MovePage {
     form: Option<Form>,
 }
 
-async fn move_page(request: SignedIn) -> PageResult {
-    let path = TilePath::of(&request)?;
-    let operation = path.dashboard.operation(MOVE_TILE);
-    let form = MOVE_FORM.empty(&request, &operation, &path.page("move/"))?;
-    show_move(&request, path.dashboard, form).await
-}
-
 async fn move_tile(request: SignedIn) -> PageResult {
     let path = TilePath::of(&request)?;
-    let (tile, operation) = (path.number(), path.dashboard.operation(MOVE_TILE));
-    let mut sent = MOVE_FORM.sent(&request, operation, &path.page("move/"))?;
-    sent.body.insert("tile".to_owned(), json!({ "id": tile }));
-    if let Outcome::Again(form) = sent.send(&request).await? {
+    let (operation, action) = (path.dashboard.operation(MOVE_TILE), path.page("move/"));
+    let form = if request.visit.sends_form() {
+        let mut sent = MOVE_FORM.sent(&request, operation, &action)?;
+        sent.body.insert("tile".to_owned(), json!({ "id": path.number() }));
+        let Outcome::Again(form) = sent.send(&request).await? else {
+            return finish(&path.dashboard.page(""), "tile-moved");
+        };
         let is_lost = form.status == StatusCode::NOT_FOUND;
-        let is_sent_again = is_lost && is_moved(&request, &path.dashboard, tile).await?;
-        if !is_sent_again {
-            return show_move(&request, path.dashboard, *form).await;
+        if is_lost && is_moved(&request, &path).await? {
+            // The form was sent twice.
+            return finish(&path.dashboard.page(""), "tile-moved");
         }
-    }
-    finish(&path.dashboard.page(""), "tile-moved")
+        *form
+    } else {
+        MOVE_FORM.empty(&request, &operation, &action)?
+    };
+    let object = path.dashboard;
+    let frame = Frame::load(&request).await?.titled("Move the tile").with_status(form.status);
+    let (name, _, refusal) = name_version_and_refusal(&request, &object).await?;
+    let form = offer_dashboards(&request, &object, form).await?;
+    Ok(layout::page(&frame, &MovePage { object, name, refusal, form })?)
 }
 
 /// Whether the dashboard that the form names has the tile.
-async fn is_moved(request: &SignedIn, object: &ObjectPath, tile: u64) -> Result<bool> {
+async fn is_moved(request: &SignedIn, path: &TilePath) -> Result<bool> {
     let Ok(target) = request.visit.form.value("toDashboard").parse::<u64>() else {
         return Ok(false);
     };
-    let path = format!("/api/projects/{}/dashboards/{target}/", object.tenant);
-    let found: Option<Value> = request.api.get_if_allowed(&path).await?;
+    let target = format!("/api/projects/{}/dashboards/{target}/", path.dashboard.tenant);
+    let found: Option<Value> = request.api.get_if_allowed(&target).await?;
     let mut tiles = found.iter().filter_map(|found| found["tiles"].as_array()).flatten();
-    Ok(tiles.any(|one| one["id"] == tile))
-}
-
-async fn show_move(request: &SignedIn, object: ObjectPath, form: Form) -> PageResult {
-    let frame = Frame::load(request).await?.titled("Move the tile").with_status(form.status);
-    let (name, _, refusal) = name_version_and_refusal(request, &object).await?;
-    let form = offer_dashboards(request, &object, form).await?;
-    Ok(layout::page(&frame, &MovePage { object, name, refusal, form })?)
+    Ok(tiles.any(|one| one["id"] == path.number()))
 }
 
 /// Offers the other dashboards that the session may edit. Returns `None` if there are none. With too many dashboards, the

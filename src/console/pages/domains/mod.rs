@@ -12,7 +12,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/organizations/{organization_id}/domains/", list_domains, create);
     pages.page("/console/organizations/{organization_id}/domains/{id}/", show, save);
     pages.post("/console/organizations/{organization_id}/domains/{id}/verify/", verify);
-    pages.confirm("/console/organizations/{organization_id}/domains/{id}/delete/", delete);
+    pages.form("/console/organizations/{organization_id}/domains/{id}/delete/", delete);
 }
 
 #[derive(Template)]

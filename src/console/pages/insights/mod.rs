@@ -1,20 +1,20 @@
-//! The insights of a project: their list, with its filters; what one asks, where it is shown, what the session may do with it, and
-//! actions that need no form.
-
-mod forms;
+//! The insights of a project: their list, with its filters; what one asks, where it is shown, and what the session may do with it;
+//! the forms that create and edit one.
 
 use crate::console::model::insight_name;
 use crate::console::paging::{Choices, ListFilters, is_one_of};
 use crate::resources::sharing::page::Definition;
 
-use super::dashboards::dashboard_names;
+use super::dashboards::{dashboard_choices, dashboard_names};
+use super::form_page::FormPage;
 use super::people::People;
 use super::prelude::*;
 use super::shareable::INSIGHT;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.get("/console/projects/{project_id}/insights/", list);
-    forms::routes(pages);
+    pages.form("/console/projects/{project_id}/insights/new/", new);
+    pages.form("/console/projects/{project_id}/insights/{id}/edit/", edit);
     let open = |request| show(request, Feedback::default());
     pages.get("/console/projects/{project_id}/insights/{id}/", open);
     pages.post("/console/projects/{project_id}/insights/{id}/favorite/", favorite);
@@ -221,26 +221,113 @@ async fn favorite(request: SignedIn) -> PageResult {
     let favorited = request.visit.form.value("favorited") == "true";
     // The API sets `saved` to true if it is absent.
     let body = json!({ "favorited": favorited, "saved": found.listed.saved });
-    let done = with_notice(&object.page(""), "insight-saved");
-    change(request, object, body, &done).await
+    match request.api.attempt(&object.write(INSIGHT.update).body(body)).await? {
+        Ok(_) => finish(&object.page(""), "insight-saved"),
+        Err(error) if error.status() == 404 => Err(error.into()),
+        Err(error) => show(request, error.into()).await,
+    }
 }
 
 async fn restore(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, INSIGHTS)?;
-    let done = with_notice(&object.page(""), "insight-restored");
     // The API sets `saved` to true if it is absent.
     let saved = request.visit.form.values("unsaved").all(|id| id != object.id);
     let body = json!({ "deleted": false, "saved": saved });
     request.api.write(&object.write(INSIGHT.update).body(body)).await?;
-    Ok(see_other(&done)?)
+    finish(&object.page(""), "insight-restored")
 }
 
-/// Sends a change. A refused one shows the insight with the reason.
-async fn change(request: SignedIn, object: ObjectPath, body: Value, done: &str) -> PageResult {
-    let write = object.write(INSIGHT.update).body(body);
-    match request.api.attempt(&write).await? {
-        Ok(_) => Ok(see_other(done)?),
-        Err(error) if error.status() == 404 => Err(error.into()),
-        Err(error) => show(request, error.into()).await,
+const INPUTS: &[Input] = &[
+    Input::new("name").label("Name").required(),
+    Input::new("description").label("Description").shape(Shape::Area),
+    Input::new("tags").label("Tags"),
+    Input::new("favorited").label("Favorite").hint("One flag for all users."),
+    Input::new("saved").label("Saved").hint("Lists may leave out insights that are not saved."),
+    Input::new("query")
+        .label("Query")
+        .hint("A JSON object. Steward stores it and does not run it."),
+    Input::new("dashboards").label("Dashboards").hint("Those that show the insight."),
+    Input::new("derived_name")
+        .heading("Other")
+        .label("Derived name")
+        .hint("Shown if the name is empty."),
+    Input::new("filters")
+        .label("Legacy filters")
+        .hint("A JSON object. It is of use only without a query."),
+    Input::new("order").label("Order").hint("A number to sort by."),
+];
+
+const NEW_FORM: FormSpec = FormSpec::create("Create insight", INPUTS);
+const EDIT_FORM: FormSpec = FormSpec::change("Save", INPUTS);
+
+async fn new(request: SignedIn) -> PageResult {
+    let project = request.visit.project_id()?;
+    let create = Operation::new(INSIGHT.create, [&project]);
+    let action = format!("{}new/", INSIGHTS.list(&project));
+    let form = if request.visit.sends_form() {
+        match NEW_FORM.sent(&request, create, &action)?.send(&request).await? {
+            Outcome::Done(insight) => {
+                return finish(&INSIGHTS.page_of(&project, &insight), "insight-created");
+            }
+            Outcome::Again(form) => *form,
+        }
+    } else if INSIGHT.may_create(&request, &project).await? {
+        NEW_FORM.empty(&request, &create, &action)?.with_value("saved", &json!(true))
+    } else {
+        return Err(Error::denied("You may not create insights in this project.").into());
+    };
+    let form = offer_dashboards(&request, &project, form, &[]).await?;
+    let page = FormPage::new("New insight", form).below(INSIGHTS.list(&project), "Insights");
+    page.show(&request).await
+}
+
+async fn edit(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
+    let (update, action) = (object.operation(INSIGHT.update), object.page("edit/"));
+    let (form, insight) = if request.visit.sends_form() {
+        let mut sent = EDIT_FORM.sent(&request, update, &action)?;
+        // The API sets `saved` to true if it is absent.
+        let saved = sent.text("saved") == "true";
+        if !sent.body.is_empty() {
+            sent.body.insert("saved".to_owned(), saved.into());
+        }
+        match sent.send(&request).await? {
+            Outcome::Done(_) => return finish(&object.page(""), "insight-saved"),
+            Outcome::Again(form) => (*form, request.api.get(&object.api("")).await?),
+        }
+    } else {
+        let insight = request.api.get_versioned(&object.api("")).await?;
+        let form = EDIT_FORM.filled(&request, &update, &action, &insight)?;
+        let refusal = INSIGHT.refusal_of(&request, &object, &insight.body).await?;
+        (form.refused_for(refusal), insight.body)
+    };
+    let on = dashboards_of(&insight);
+    let form = offer_dashboards(&request, &object.tenant, form, &on).await?;
+    let page = FormPage::new("Edit the insight", form).below(object.list(), "Insights");
+    page.show(&request).await
+}
+
+fn dashboards_of(insight: &Value) -> Vec<u64> {
+    let ids = insight.get("dashboards").and_then(Value::as_array);
+    ids.into_iter().flatten().filter_map(Value::as_u64).collect()
+}
+
+/// Offers the dashboards that may show the insight: those that the session may edit, and those that show it already. With too
+/// many dashboards, the field takes their ids.
+async fn offer_dashboards(
+    request: &SignedIn,
+    project: &str,
+    form: Form,
+    on: &[u64],
+) -> Result<Form> {
+    let found = dashboard_choices(request, project).await?.unwrap_or_default();
+    if !found.is_complete() {
+        return Ok(form.with_hint("dashboards", "The IDs of those that show the insight."));
     }
+    let offered = found.results.iter().filter(|one| one.rights.may_edit() || on.contains(&one.id));
+    let offered = offered.map(|one| {
+        let note = if one.rights.may_edit() { "" } else { " (you may not edit it)" };
+        Choice::new(one.id, format!("{}{note}", one.name()))
+    });
+    Ok(form.with_choices("dashboards", offered.collect()))
 }

@@ -42,7 +42,7 @@ const WITHOUT_MAIL: &str = "One on each line, at most 20. The given name of the 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.post(LIST, create);
     pages.post("/console/organizations/{organization_id}/invites/again/", again);
-    pages.confirm("/console/organizations/{organization_id}/invites/{id}/delete/", delete);
+    pages.form("/console/organizations/{organization_id}/invites/{id}/delete/", delete);
 }
 
 /// One address of the form: what errors name, and the members of its object.

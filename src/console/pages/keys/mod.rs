@@ -17,7 +17,7 @@ const API: &str = "/api/personal_api_keys/";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.get(LIST, list);
-    pages.form(NEW, page, create);
+    pages.form(NEW, new);
     one::routes(pages);
 }
 
@@ -137,50 +137,41 @@ fn operation() -> Operation {
     Operation::new("personal_api_keys_create", [])
 }
 
-async fn page(request: SignedIn) -> PageResult {
-    let own = request.api.key().await?;
-    let mut form = FORM.empty(&request, &operation(), NEW)?;
-    let end = request.visit.app.now().plus_seconds(DEFAULT_LIFE);
-    let last = own.as_ref().and_then(|key| Timestamp::parse(key.expires_at.as_deref()?));
-    if last.is_none_or(|last| end < last) {
-        let midnight = format!("{}T00:00:00Z", super::day(&end.to_string()));
-        form = form.with_value("expires_at", &json!(midnight));
-    }
-    let may_create = request.api.may(&operation()).await?;
-    let refusal = (!may_create).then(|| "This session may not create keys.".to_owned());
-    let access = Access::load(&request, own.as_ref()).await?;
-    let frame = Frame::load(&request).await?;
-    show(frame, &access, form.refused_for(refusal), Abilities::default())
-}
-
-async fn create(request: SignedIn) -> PageResult {
+async fn new(request: SignedIn) -> PageResult {
     // The frame comes first: after the request, an error would lose the value.
     let frame = Frame::load(&request).await?;
     let own = request.api.key().await?;
     let access = Access::load(&request, own.as_ref()).await?;
-    let mut sent = FORM.sent(&request, operation(), NEW)?;
-    let preset = request.visit.form.value(PRESET);
-    if !preset.is_empty() {
-        let scopes = json!(access.preset(preset));
-        sent.body.insert("scopes".to_owned(), scopes.clone());
-        let abilities = Abilities::of_new(&request, &sent.body).await?;
-        return show(frame, &access, sent.form.with_value("scopes", &scopes), abilities);
-    }
-    let body = sent.body.clone();
-    if request.visit.form.has(CHECK) {
-        let abilities = Abilities::of_new(&request, &body).await?;
-        return show(frame, &access, sent.form, abilities);
-    }
-    match sent.send(&request).await? {
-        Outcome::Done(key) => show_value(frame, "API key created", &key),
-        Outcome::Again(form) => {
-            let abilities = Abilities::of_new(&request, &body).await?;
-            show(frame, &access, *form, abilities)
+    let (form, abilities) = if request.visit.sends_form() {
+        let mut sent = FORM.sent(&request, operation(), NEW)?;
+        let preset = request.visit.form.value(PRESET);
+        if !preset.is_empty() {
+            sent.body.insert("scopes".to_owned(), json!(access.preset(preset)));
         }
-    }
-}
-
-fn show(frame: Frame, access: &Access, form: Form, abilities: Abilities) -> PageResult {
+        let body = sent.body.clone();
+        let form = if !preset.is_empty() {
+            sent.form.with_value("scopes", &json!(access.preset(preset)))
+        } else if request.visit.form.has(CHECK) {
+            sent.form
+        } else {
+            match sent.send(&request).await? {
+                Outcome::Done(key) => return show_value(frame, "API key created", &key),
+                Outcome::Again(form) => *form,
+            }
+        };
+        (form, Abilities::of_new(&request, &body).await?)
+    } else {
+        let mut form = FORM.empty(&request, &operation(), NEW)?;
+        let end = request.visit.app.now().plus_seconds(DEFAULT_LIFE);
+        let last = own.as_ref().and_then(|key| Timestamp::parse(key.expires_at.as_deref()?));
+        if last.is_none_or(|last| end < last) {
+            let midnight = format!("{}T00:00:00Z", super::day(&end.to_string()));
+            form = form.with_value("expires_at", &json!(midnight));
+        }
+        let may_create = request.api.may(&operation()).await?;
+        let refusal = (!may_create).then(|| "This session may not create keys.".to_owned());
+        (form.refused_for(refusal), Abilities::default())
+    };
     let frame = frame.titled("New API key").with_status(form.status);
     let page = NewKeyPage { presets: access.presets(), form: access.offer(form), abilities };
     Ok(layout::page(&frame, &page)?)

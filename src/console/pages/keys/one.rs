@@ -39,7 +39,7 @@ const ROTATION: FormSpec = FormSpec::create(
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/keys/{id}/", show, save);
     pages.post("/console/keys/{id}/rotate/", rotate);
-    pages.confirm("/console/keys/{id}/revoke/", revoke);
+    pages.form("/console/keys/{id}/revoke/", revoke);
 }
 
 /// Returns the path of a key's page.

@@ -11,7 +11,7 @@ use super::prelude::*;
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/organizations/{organization_id}/members/", list_members, change_level);
     pages.page("/console/organizations/{organization_id}/members/{id}/", show, save);
-    pages.confirm("/console/organizations/{organization_id}/members/{id}/remove/", remove);
+    pages.form("/console/organizations/{organization_id}/members/{id}/remove/", remove);
 }
 
 /// A member on the page.

@@ -28,8 +28,8 @@ const FORM: FormSpec = FormSpec::change(
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/organizations/{organization_id}/settings/", show, save);
-    pages.confirm("/console/organizations/{organization_id}/settings/delete/", delete);
-    pages.form(NEW, new_page, create);
+    pages.form("/console/organizations/{organization_id}/settings/delete/", delete);
+    pages.form(NEW, new);
 }
 
 fn path(organization: &str) -> String {
@@ -108,23 +108,20 @@ const NEW_FORM: FormSpec = FormSpec::create(
         .hint("The organization starts with one project. You become its owner.")],
 );
 
-async fn new_page(request: SignedIn) -> PageResult {
-    let form = NEW_FORM.empty(&request, &Operation::new(CREATE, []), NEW)?;
-    let example = Write::new(CREATE, []).body(json!({ "name": "New organization" }));
-    let refusal = request.api.refusal(&example).await?;
-    show_new(&request, form.refused_for(refusal)).await
-}
-
-async fn create(request: SignedIn) -> PageResult {
-    match NEW_FORM.sent(&request, Operation::new(CREATE, []), NEW)?.send(&request).await? {
-        Outcome::Done(organization) => {
-            let settings = page_of("/console/organizations/", &organization) + "settings/";
-            finish(&settings, "organization-created")
+async fn new(request: SignedIn) -> PageResult {
+    let create = Operation::new(CREATE, []);
+    let form = if request.visit.sends_form() {
+        match NEW_FORM.sent(&request, create, NEW)?.send(&request).await? {
+            Outcome::Done(organization) => {
+                let settings = page_of("/console/organizations/", &organization) + "settings/";
+                return finish(&settings, "organization-created");
+            }
+            Outcome::Again(form) => *form,
         }
-        Outcome::Again(form) => show_new(&request, *form).await,
-    }
-}
-
-async fn show_new(request: &SignedIn, form: Form) -> PageResult {
-    FormPage::new("New organization", form).show(request).await
+    } else {
+        let example = Write::new(CREATE, []).body(json!({ "name": "New organization" }));
+        let refusal = request.api.refusal(&example).await?;
+        NEW_FORM.empty(&request, &create, NEW)?.refused_for(refusal)
+    };
+    FormPage::new("New organization", form).show(&request).await
 }

@@ -26,31 +26,23 @@ const FORM: FormSpec = FormSpec::change(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form(PROFILE, page, save);
+    pages.form(PROFILE, profile);
 }
 
-fn operation() -> Operation {
-    Operation::new(UPDATE, [])
-}
-
-async fn page(request: SignedIn) -> PageResult {
-    let user = request.api.get_versioned("/api/users/@me/").await?;
-    let form = FORM.filled(&request, &operation(), PROFILE, &user)?;
-    let nothing = Write::new(UPDATE, []).body(json!({}));
-    let refusal = request.api.refusal(&nothing).await?;
-    show(&request, form.refused_for(refusal)).await
-}
-
-async fn save(request: SignedIn) -> PageResult {
-    match FORM.sent(&request, operation(), PROFILE)?.send(&request).await? {
-        Outcome::Done(_) => finish(PROFILE, "profile-saved"),
-        Outcome::Again(form) => show(&request, *form).await,
-    }
-}
-
-async fn show(request: &SignedIn, form: Form) -> PageResult {
+async fn profile(request: SignedIn) -> PageResult {
+    let update = Operation::new(UPDATE, []);
+    let form = if request.visit.sends_form() {
+        match FORM.sent(&request, update, PROFILE)?.send(&request).await? {
+            Outcome::Done(_) => return finish(PROFILE, "profile-saved"),
+            Outcome::Again(form) => *form,
+        }
+    } else {
+        let user = request.api.get_versioned("/api/users/@me/").await?;
+        let form = FORM.filled(&request, &update, PROFILE, &user)?;
+        let nothing = Write::new(UPDATE, []).body(json!({}));
+        form.refused_for(request.api.refusal(&nothing).await?)
+    };
     let lede =
         "What others see of you, and what programs that show the workspace remember for you.";
-    let page = FormPage::new("Profile", form).with_lede(lede);
-    page.show(request).await
+    FormPage::new("Profile", form).with_lede(lede).show(&request).await
 }

@@ -8,7 +8,7 @@ use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.get("/console/organizations/{organization_id}/projects/", list);
-    pages.form("/console/organizations/{organization_id}/projects/new/", new_page, create);
+    pages.form("/console/organizations/{organization_id}/projects/new/", new);
     settings::routes(pages);
     access::routes(pages);
 }
@@ -26,7 +26,7 @@ async fn list(request: SignedIn) -> PageResult {
     let base = format!("/console/organizations/{organization}/projects/");
     let list = ListSpec::new(format!("/api/organizations/{organization}/projects/"), &base);
     let list = list_page(&request, list).await?;
-    let create = Operation::new("organizations_projects_create", [&organization]);
+    let create = Operation::new(CREATE, [&organization]);
     let page = ProjectsPage { base, list, may_create: request.api.may(&create).await? };
     Feedback::default().show(&request, "Projects", &page).await
 }
@@ -85,41 +85,30 @@ impl Creatable {
     }
 }
 
-async fn new_page(request: SignedIn) -> PageResult {
+async fn new(request: SignedIn) -> PageResult {
     let organization = request.visit.organization_id()?;
-    let creatable = Creatable::of(&request, &organization).await?;
-    let operation = Operation::new(CREATE, [&organization]);
-    let form = creatable.form().empty(&request, &operation, &new_path(&organization))?;
-    let form = form.with_value("timezone", &json!("UTC"));
-    let refusal = match creatable {
-        Creatable::None(reason) => Some(reason),
-        Creatable::Any | Creatable::Demo => None,
-    };
-    show_new(&request, &organization, form.refused_for(refusal)).await
-}
-
-async fn create(request: SignedIn) -> PageResult {
-    let organization = request.visit.organization_id()?;
-    let creatable = Creatable::of(&request, &organization).await?;
-    let operation = Operation::new(CREATE, [&organization]);
-    let mut sent = creatable.form().sent(&request, operation, &new_path(&organization))?;
-    if let Creatable::Demo = creatable {
-        sent.body.insert("is_demo".to_owned(), json!(true));
-    }
-    match sent.send(&request).await? {
-        Outcome::Done(project) => {
-            let settings = page_of("/console/projects/", &project) + "settings/";
-            finish(&settings, "project-created")
-        }
-        Outcome::Again(form) => show_new(&request, &organization, *form).await,
-    }
-}
-
-fn new_path(organization: &str) -> String {
-    format!("/console/organizations/{organization}/projects/new/")
-}
-
-async fn show_new(request: &SignedIn, organization: &str, form: Form) -> PageResult {
     let list = format!("/console/organizations/{organization}/projects/");
-    FormPage::new("New project", form).below(list, "Projects").show(request).await
+    let (create, action) = (Operation::new(CREATE, [&organization]), format!("{list}new/"));
+    let creatable = Creatable::of(&request, &organization).await?;
+    let form = if request.visit.sends_form() {
+        let mut sent = creatable.form().sent(&request, create, &action)?;
+        if let Creatable::Demo = creatable {
+            sent.body.insert("is_demo".to_owned(), json!(true));
+        }
+        match sent.send(&request).await? {
+            Outcome::Done(project) => {
+                let settings = page_of("/console/projects/", &project) + "settings/";
+                return finish(&settings, "project-created");
+            }
+            Outcome::Again(form) => *form,
+        }
+    } else {
+        let form = creatable.form().empty(&request, &create, &action)?;
+        let refusal = match creatable {
+            Creatable::None(reason) => Some(reason),
+            Creatable::Any | Creatable::Demo => None,
+        };
+        form.with_value("timezone", &json!("UTC")).refused_for(refusal)
+    };
+    FormPage::new("New project", form).below(list, "Projects").show(&request).await
 }

@@ -10,8 +10,8 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/projects/{project_id}/settings/", show, of_settings);
     let of_access = |request| save(request, &ACCESS_FORM, "access/");
     pages.post("/console/projects/{project_id}/settings/access/", of_access);
-    pages.confirm("/console/projects/{project_id}/settings/token/", reset_token);
-    pages.confirm("/console/projects/{project_id}/settings/delete/", delete);
+    pages.form("/console/projects/{project_id}/settings/token/", reset_token);
+    pages.form("/console/projects/{project_id}/settings/delete/", delete);
 }
 
 fn path(project: &str) -> String {

@@ -12,7 +12,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/organizations/{organization_id}/roles/{id}/", show, rename);
     pages.post("/console/organizations/{organization_id}/roles/{id}/add/", add);
     pages.post(REMOVE, remove);
-    pages.confirm("/console/organizations/{organization_id}/roles/{id}/delete/", delete);
+    pages.form("/console/organizations/{organization_id}/roles/{id}/delete/", delete);
 }
 
 #[derive(Template)]

@@ -19,7 +19,7 @@ const TRASH: [(&str, &ShareableKind); 2] = [
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for (path, kind) in DELETE {
-        pages.confirm(path, move |request| delete(request, kind));
+        pages.form(path, move |request| delete(request, kind));
     }
     for (path, kind) in TRASH {
         let show = move |request, feedback| show(request, kind, feedback);
