@@ -145,19 +145,18 @@ async fn new(request: SignedIn) -> PageResult {
     let (form, abilities) = if request.visit.sends_form() {
         let mut sent = FORM.sent(&request, operation(), NEW)?;
         let preset = request.visit.form.value(PRESET);
+        let scopes = json!(access.preset(preset));
         if !preset.is_empty() {
-            sent.body.insert("scopes".to_owned(), json!(access.preset(preset)));
+            sent.body.insert("scopes".to_owned(), scopes.clone());
         }
         let body = sent.body.clone();
-        let form = if !preset.is_empty() {
-            sent.form.with_value("scopes", &json!(access.preset(preset)))
-        } else if request.visit.form.has(CHECK) {
-            sent.form
-        } else {
-            match sent.send(&request).await? {
+        let form = match preset {
+            "" if request.visit.form.has(CHECK) => sent.form,
+            "" => match sent.send(&request).await? {
                 Outcome::Done(key) => return show_value(frame, "API key created", &key),
                 Outcome::Again(form) => *form,
-            }
+            },
+            _ => sent.form.with_value("scopes", &scopes),
         };
         (form, Abilities::of_new(&request, &body).await?)
     } else {
