@@ -316,21 +316,12 @@ impl Field {
 /// A field that somebody else has changed since the form was filled.
 pub(super) struct Difference {
     pub(super) label: String,
-    before: String,
-    now: String,
-    /// The value in the form, or a dash if it was not changed there.
-    yours: String,
+    /// The value before, the value now, and that of the form, each of which may be a dash.
+    pub(super) values: [String; 3],
 }
 
 /// A value with more bytes is folded.
 pub(super) const MAX_OPEN_VALUE: usize = 600;
-
-impl Difference {
-    /// Returns the value before, the value now, and that of the form.
-    pub(super) fn values(&self) -> [&str; 3] {
-        [&self.before, &self.now, &self.yours]
-    }
-}
 
 /// Fills the fields that the form has not changed with what is stored now. Returns what others have changed.
 pub(super) fn merge_fields(
@@ -345,12 +336,9 @@ pub(super) fn merge_fields(
         };
         let (old, new) = (value(before), value(now));
         if old != new {
-            differences.push(Difference {
-                label: field.label(),
-                before: or_dash(&old),
-                now: or_dash(&new),
-                yours: if field.is_changed { or_dash(&field.text) } else { "–".to_owned() },
-            });
+            let yours = if field.is_changed { field.text.as_str() } else { "" };
+            let values = [old.as_str(), new.as_str(), yours].map(or_dash);
+            differences.push(Difference { label: field.label(), values });
         }
         if !field.is_changed {
             field.text = new;
