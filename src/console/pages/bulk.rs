@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 
-use crate::console::headers::status_of;
 use crate::http::form::Form;
 
 use super::prelude::*;

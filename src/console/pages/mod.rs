@@ -5,7 +5,6 @@ mod batch_exports;
 mod bulk;
 mod dashboards;
 mod domains;
-mod form_page;
 mod health;
 mod home;
 mod insights;
@@ -20,7 +19,6 @@ mod profile;
 mod projects;
 mod roles;
 mod rules;
-mod sessions;
 mod shareable;
 
 use axum::http::Method;
@@ -47,13 +45,55 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     organization::routes(pages);
     keys::routes(pages);
     profile::routes(pages);
-    sessions::routes(pages);
     health::routes(pages);
 }
 
 /// Leads to a page with a notice.
 fn finish(path: &str, notice: &'static str) -> PageResult {
     Ok(see_other(&with_notice(path, notice))?)
+}
+
+/// A page with one form and nothing else.
+#[derive(Template)]
+#[template(path = "console/pages/form_page.html")]
+struct FormPage {
+    title: &'static str,
+    /// The path of the list above the page, and its name.
+    list: Option<(String, &'static str)>,
+    /// The path of the object above the page, and its name.
+    object: Option<(String, String)>,
+    lede: &'static str,
+    form: Form,
+}
+
+impl FormPage {
+    fn new(title: &'static str, form: Form) -> Self {
+        Self { title, list: None, object: None, lede: "", form }
+    }
+
+    /// Links to the list above the page.
+    fn below(mut self, list: String, name: &'static str) -> Self {
+        self.list = Some((list, name));
+        self
+    }
+
+    /// Links to a dashboard above the page.
+    fn of_dashboard(mut self, dashboard: &ObjectPath, name: String) -> Self {
+        self.object = Some((dashboard.page(""), name));
+        self.below(dashboard.list(), "Dashboards")
+    }
+
+    /// Adds a text below the title.
+    fn with_lede(mut self, lede: &'static str) -> Self {
+        self.lede = lede;
+        self
+    }
+
+    /// Shows the page with the status of its form.
+    async fn show(self, request: &SignedIn) -> PageResult {
+        let frame = Frame::load(request).await?.titled(self.title).with_status(self.form.status);
+        Ok(layout::page(&frame, &self)?)
+    }
 }
 
 /// What pages say where people may look for the results of insights.

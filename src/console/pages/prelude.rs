@@ -6,19 +6,23 @@ pub(super) use serde::Deserialize;
 pub(super) use serde_json::{Map, Value, json};
 
 pub(super) use crate::base::error::{Error, Result};
+pub(super) use crate::base::time::Timestamp;
 pub(super) use crate::console::api::{Operation, Versioned, Write};
 pub(super) use crate::console::assets::icon;
+pub(super) use crate::console::failure::Failure;
 pub(super) use crate::console::form::{
     Choice, Confirm, Feedback, Form, FormSpec, Input, ONCE, Outcome, Shape, answered_before,
     once_key,
 };
-pub(super) use crate::console::headers::see_other;
+pub(super) use crate::console::headers::{see_other, status_of};
 pub(super) use crate::console::layout::{self, Command, Frame, Undo, with_notice, with_notice_of};
 pub(super) use crate::console::model::{
     BatchExport, Dashboard, Domain, Invite, Key, List, Member, Organization, Person, Project,
     Rights, Role, Tile, TileInsight, User,
 };
-pub(super) use crate::console::paging::{LIMIT, ListPage, ListSpec, OFFSET, Paging, list_page};
+pub(super) use crate::console::paging::{
+    Choices, LIMIT, ListFilters, ListPage, ListSpec, OFFSET, Paging, is_one_of, list_page,
+};
 pub(super) use crate::console::registry::{PageResult, Pages};
 pub(super) use crate::console::urls::Query;
 pub(super) use crate::console::visit::{SignedIn, Visit};
@@ -28,4 +32,4 @@ pub(super) use super::object::{
     BATCH_EXPORTS, DASHBOARDS, DOMAINS, INSIGHTS, INVITES, MEMBERS, ObjectPath, ROLES,
     confirm_delete, page_of,
 };
-pub(super) use super::{excerpt, finish};
+pub(super) use super::{FormPage, excerpt, finish};

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::console::failure::Failure;
-
 use super::people::MemberSearch;
 use super::prelude::*;
 

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use url::form_urlencoded::byte_serialize;
 
-use crate::base::time::Timestamp;
 use crate::console::pages::prelude::*;
-use crate::console::paging::ListFilters;
 
 use super::words::{KINDS, VERBS};
 

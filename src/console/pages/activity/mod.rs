@@ -15,8 +15,6 @@ use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::response::IntoResponse;
 
-use crate::base::time::Timestamp;
-use crate::console::paging::ListFilters;
 use crate::exchange::etag::matches_any;
 
 use super::people::People;

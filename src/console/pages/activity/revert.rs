@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use crate::console::headers::status_of;
 use crate::console::pages::people::People;
 use crate::console::pages::prelude::*;
 

@@ -1,7 +1,6 @@
 //! Arranges the tiles of a dashboard: by numbers in a form, or with the script by mouse and by keyboard.
 
 use crate::console::form::VERSION;
-use crate::console::headers::status_of;
 use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
 use crate::http::form::Form;

@@ -2,7 +2,6 @@
 //! what pages read about a dashboard before they show a form.
 
 use crate::console::model::dashboard_name;
-use crate::console::pages::form_page::FormPage;
 use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
 use crate::console::words::{EVERYONE_EDITS, RESTRICTIONS};

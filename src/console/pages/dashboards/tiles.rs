@@ -1,7 +1,6 @@
 //! Changes of the tiles of a dashboard.
 
 use crate::console::form::VERSION;
-use crate::console::pages::form_page::FormPage;
 use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
 

@@ -1,7 +1,5 @@
 //! The start page with the first steps of a new workspace, the start page of an organization, and the page for unknown paths.
 
-use crate::base::time::Timestamp;
-
 use super::activity::Latest;
 use super::prelude::*;
 

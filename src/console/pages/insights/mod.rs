@@ -2,11 +2,9 @@
 //! the forms that create and edit one.
 
 use crate::console::model::insight_name;
-use crate::console::paging::{Choices, ListFilters, is_one_of};
 use crate::resources::sharing::page::Definition;
 
 use super::dashboards::{dashboard_choices, dashboard_names};
-use super::form_page::FormPage;
 use super::people::People;
 use super::prelude::*;
 use super::shareable::INSIGHT;

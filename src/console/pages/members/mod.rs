@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use crate::console::failure::Failure;
 use crate::console::words::{LEVELS, level_name, level_value};
 
 use super::prelude::*;

@@ -1,6 +1,5 @@
 //! The settings of an organization, its deletion, and a new organization.
 
-use super::form_page::FormPage;
 use super::prelude::*;
 
 const NEW: &str = "/console/organizations/new/";

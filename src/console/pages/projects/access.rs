@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::console::failure::Failure;
 use crate::console::pages::prelude::*;
 use crate::console::pages::rules::{MEMBER, ROLE, Rule, RuleTable, Rules, Subjects, removed_rule};
 use crate::console::words::words;

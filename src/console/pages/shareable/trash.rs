@@ -5,27 +5,7 @@ use crate::console::form::ConfirmOption;
 use crate::console::pages::bulk::{BulkFeedback, Chosen, MAX_OBJECTS, Refusals};
 use crate::console::pages::prelude::*;
 
-use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind, deletion_body};
-
-const DELETE: [(&str, &ShareableKind); 2] = [
-    ("/console/projects/{project_id}/dashboards/{id}/delete/", DASHBOARD),
-    ("/console/projects/{project_id}/insights/{id}/delete/", INSIGHT),
-];
-
-const TRASH: [(&str, &ShareableKind); 2] = [
-    ("/console/projects/{project_id}/dashboards/trash/", DASHBOARD),
-    ("/console/projects/{project_id}/insights/trash/", INSIGHT),
-];
-
-pub(super) fn routes(pages: &mut Pages<'_>) {
-    for (path, kind) in DELETE {
-        pages.form(path, move |request| delete(request, kind));
-    }
-    for (path, kind) in TRASH {
-        let show = move |request, feedback| show(request, kind, feedback);
-        pages.page(path, show, move |request| restore(request, kind));
-    }
-}
+use super::{Shareable, ShareableKind, deletion_body};
 
 #[derive(Template)]
 #[template(path = "console/pages/shareable/trash.html")]
@@ -39,7 +19,7 @@ struct TrashPage {
     refusals: Option<Refusals>,
 }
 
-async fn restore(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
+pub(super) async fn restore(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let project = request.visit.project_id()?;
     match restore_each(&request, kind, &project).await {
         Ok(outcome) if outcome.has_refusals() => show(request, kind, outcome).await,
@@ -79,7 +59,7 @@ async fn restore_each(
     Ok(outcome)
 }
 
-async fn show(
+pub(super) async fn show(
     request: SignedIn,
     kind: &'static ShareableKind,
     mut feedback: BulkFeedback,
@@ -110,7 +90,7 @@ async fn show(
 const WITH_INSIGHTS: &str = "delete_insights";
 
 /// Asks before a dashboard or an insight is moved to the trash.
-async fn delete(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
+pub(super) async fn delete(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let done = format!("{}&undo={}", with_notice(&object.list(), kind.deleted), object.id);
     let found = request.api.get::<Shareable>(&object.api("")).await;

@@ -1,6 +1,5 @@
 //! The forms of the page: a rule, and for dashboards the restriction with its collaborators.
 
-use crate::console::failure::Failure;
 use crate::console::form::SubmittedForm;
 use crate::console::pages::people::{MAX_FOUND, MemberSearch};
 use crate::console::pages::prelude::*;

@@ -6,20 +6,8 @@ mod forms;
 use crate::console::pages::prelude::*;
 use crate::console::pages::rules::{RuleTable, Rules, Subjects};
 
-use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind};
+use super::{Shareable, ShareableKind};
 use forms::Restriction;
-
-const ACCESS: [(&str, &ShareableKind); 2] = [
-    ("/console/projects/{project_id}/dashboards/{id}/access/", DASHBOARD),
-    ("/console/projects/{project_id}/insights/{id}/access/", INSIGHT),
-];
-
-pub(super) fn routes(pages: &mut Pages<'_>) {
-    for (path, kind) in ACCESS {
-        let show = move |request, feedback| show(request, kind, feedback);
-        pages.page(path, show, move |request| apply(request, kind));
-    }
-}
 
 #[derive(Template)]
 #[template(path = "console/pages/shareable/access/page.html")]
@@ -38,7 +26,7 @@ struct AccessPage {
     restriction: Option<Restriction>,
 }
 
-async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
+pub(super) async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let page = object.page("access/");
     if let Some(sent) = forms::sent(&request, kind, &object)? {
@@ -55,7 +43,7 @@ async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     }
 }
 
-async fn show(
+pub(super) async fn show(
     request: SignedIn,
     kind: &'static ShareableKind,
     mut feedback: Feedback,
