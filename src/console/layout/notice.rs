@@ -35,27 +35,11 @@ const OBJECTS: [(&str, &str, &str); 23] = [
 ];
 
 /// The verbs of notices.
-const VERBS: [&str; 16] = [
-    "added",
-    "created",
-    "deleted",
-    "disabled",
-    "duplicated",
-    "enabled",
-    "moved",
-    "paused",
-    "removed",
-    "replaced",
-    "restored",
-    "reverted",
-    "revoked",
-    "saved",
-    "unpaused",
-    "verified",
-];
+const VERBS: &str = "added created deleted disabled duplicated enabled moved paused removed replaced restored reverted \
+                     revoked saved unpaused verified";
 
-/// Other notices, each with its name in the query.
-const SENTENCES: [(&str, &str); 1] = [("left", "You have left the organization.")];
+/// Another notice, with its name in the query.
+const LEFT: (&str, &str) = ("left", "You have left the organization.");
 
 /// The largest number of objects that a notice names. A form changes fewer.
 const MAX_COUNT: usize = 1000;
@@ -67,12 +51,12 @@ pub(super) fn of(visit: &Visit) -> Option<String> {
 }
 
 fn text(name: &str, count: usize) -> Option<String> {
-    if let Some((_, sentence)) = SENTENCES.iter().find(|(known, _)| *known == name) {
-        return Some((*sentence).to_owned());
+    if name == LEFT.0 {
+        return Some(LEFT.1.to_owned());
     }
     let (object, verb) = name.split_once('-')?;
     let (_, one, several) = OBJECTS.iter().find(|(known, ..)| *known == object)?;
-    let verb = VERBS.iter().find(|known| **known == verb)?;
+    let verb = VERBS.split(' ').find(|known| *known == verb)?;
     Some(match count {
         1 => format!("{one} {verb}."),
         count => format!("{count} {several} {verb}."),

@@ -41,15 +41,10 @@ struct Offers {
 
 #[derive(Template)]
 #[template(path = "console/pages/dashboards/one.html")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct DashboardPage {
-    title: String,
     object: ObjectPath,
-    description: String,
-    tags: Vec<String>,
-    is_pinned: bool,
-    is_restricted: bool,
-    is_shared: bool,
+    /// The dashboard without its tiles, which are the cards.
+    dashboard: Dashboard,
     offers: Offers,
     /// Why the session may not edit, although its key may.
     reason: Option<String>,
@@ -82,10 +77,10 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let path = object.api("");
     let versioned = request.api.get_versioned(&path).await?;
-    let found: Dashboard = versioned.read()?;
+    let mut dashboard: Dashboard = versioned.read()?;
     let (project, api) = (object.tenant.as_str(), &request.api);
     let offers = Offers {
-        edit: DASHBOARD.may_write(&request, project).await? && found.rights.may_edit(),
+        edit: DASHBOARD.may_write(&request, project).await? && dashboard.rights.may_edit(),
         duplicate: DASHBOARD.may_create(&request, project).await?,
         share: api.may(&object.operation("dashboards_sharing_retrieve")).await?,
         access: api.may(&object.operation("dashboards_access_list")).await?,
@@ -94,8 +89,8 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     };
     let frame = Frame::load(&request).await?;
     let command = Command::get(&request.visit, &path);
-    let name = found.name().to_owned();
-    let is_long = found.tiles.len() > MAX_INLINE_TILES;
+    let name = dashboard.name().to_owned();
+    let is_long = dashboard.tiles.len() > MAX_INLINE_TILES;
     let is_stale = feedback.refusal.take_if(|refusal| refusal.status() == 412).is_some();
     let is_editable = offers.edit || feedback.has_form();
     let mut shown = |form: &'static FormSpec| {
@@ -107,20 +102,14 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let frame = feedback.on(frame.titled(name).with_undo(undo(&request, &object)));
     let version = versioned.version;
     let render = move || {
-        let style = tile::grid_style(&found.tiles);
-        let is_restricted = found.is_restricted();
+        let style = tile::grid_style(&dashboard.tiles);
         let page = DashboardPage {
-            title: frame.title.clone(),
+            cards: tile::cards(std::mem::take(&mut dashboard.tiles)),
+            reason: DASHBOARD.reason(&dashboard.rights),
+            dashboard,
             object,
-            description: found.description.trim().to_owned(),
-            tags: found.tags,
-            is_pinned: found.pinned,
-            is_restricted,
-            is_shared: found.is_shared,
-            reason: DASHBOARD.reason(&found.rights),
             offers,
             in_place,
-            cards: tile::cards(found.tiles),
             version,
             is_stale,
             command,

@@ -69,10 +69,7 @@ pub(super) enum Content {
 #[derive(Template)]
 #[template(path = "console/pages/dashboards/insight.html")]
 pub(super) struct InsightCard {
-    pub(super) id: u64,
-    pub(super) name: String,
-    description: String,
-    tags: Vec<String>,
+    pub(super) insight: TileInsight,
     definition: Definition,
 }
 
@@ -94,7 +91,10 @@ impl Tile {
         let color = COLORS.iter().find(|(known, _)| *known == color).map(|(known, _)| *known);
         let content = match self.insight {
             Some(insight) if insight.is_hidden() => Content::Hidden,
-            Some(insight) => Content::Insight(insight.into_card()),
+            Some(insight) => {
+                let definition = insight.query.as_ref().unwrap_or(&insight.filters);
+                Content::Insight(InsightCard { definition: Definition::of(definition), insight })
+            }
             None => text(self.text.and_then(|text| text.body).unwrap_or_default(), markdown_left),
         };
         Card { id: self.id, color: color.unwrap_or_default(), name, content }
@@ -114,18 +114,6 @@ fn short_name(insight: Option<&TileInsight>, text: Option<&TileText>) -> String 
     };
     let start: String = text.chars().take(MAX_NAME).collect();
     if start.len() < text.len() { start + "…" } else { start }
-}
-
-impl TileInsight {
-    fn into_card(self) -> InsightCard {
-        InsightCard {
-            id: self.id,
-            name: self.name().to_owned(),
-            description: self.description.unwrap_or_default().trim().to_owned(),
-            tags: self.tags,
-            definition: Definition::of(self.query.as_ref().unwrap_or(&self.filters)),
-        }
-    }
 }
 
 fn text(markdown: String, left: &mut usize) -> Content {

@@ -158,31 +158,22 @@ async fn show_settings(request: SignedIn, mut feedback: Feedback) -> PageResult 
     let action = format!("{base}access/");
     let access = ACCESS_FORM.shown(&request, &operation, &action, &found, &mut feedback)?;
     let about = Project::deserialize(&found.body).map_err(Error::internal)?;
-    let refusals = refusals(&request, project, &about).await?;
+    let change = |body| Write::new(UPDATE, [project]).body(body);
+    let refusal = request.api.refusal(&change(json!({}))).await?;
+    // Every member may send the value that the project has.
+    let other = json!({ "access_control": !about.access_control });
+    let access_refusal = request.api.refusal(&change(other)).await?;
     let may = async |id| request.api.may(&Operation::new(id, [project])).await;
     let page = SettingsPage {
         id: project.clone(),
-        form: offer_dashboards(&request, project, form).await?.refused_for(refusals.0),
-        access: access.refused_for(refusals.1),
+        form: offer_dashboards(&request, project, form).await?.refused_for(refusal),
+        access: access.refused_for(access_refusal),
         may_reset: may("projects_reset_token_partial_update").await?,
         may_delete: may("projects_destroy").await?,
         base,
         project: about,
     };
     feedback.show(&request, "Project settings", &page).await
-}
-
-/// Returns why the session cannot change the settings, and why it cannot change who sees the project.
-async fn refusals(
-    request: &SignedIn,
-    project: &str,
-    now: &Project,
-) -> Result<(Option<String>, Option<String>)> {
-    let change = |body| Write::new(UPDATE, [project]).body(body);
-    let all = request.api.refusal(&change(json!({}))).await?;
-    // Every member may send the value that the project has.
-    let access = json!({ "access_control": !now.access_control });
-    Ok((all, request.api.refusal(&change(access)).await?))
 }
 
 /// Offers the dashboards of the project by name, if there are few.

@@ -139,7 +139,10 @@ impl Restriction {
         };
         let level = dashboard.restriction_level;
         let is_restricted = level.is_some_and(is_restricted);
-        let refusal = refusal(request, object, is_restricted).await?;
+        // Every editor may send the level that the dashboard has.
+        let other = if is_restricted { EVERYONE_EDITS } else { COLLABORATORS_EDIT };
+        let change = object.write(DASHBOARD.update).body(json!({ "restriction_level": other }));
+        let refusal = request.api.dry_run(&change).await?;
         let mut form = None;
         if refusal.as_ref().is_none_or(|refusal| refusal.status() == 503) {
             let stored = Versioned { body: json!({ "restriction_level": level }), version };
@@ -158,21 +161,6 @@ impl Restriction {
         }
         Ok(Self { is_restricted, form, collaborators })
     }
-}
-
-/// Returns why the session cannot change the restriction, or `None` if it can. The request that asks changes nothing.
-///
-/// # Errors
-/// As [`dry_run`](crate::console::api::Api::dry_run).
-async fn refusal(
-    request: &SignedIn,
-    object: &ObjectPath,
-    is_restricted: bool,
-) -> Result<Option<Error>> {
-    // Every editor may send the level that the dashboard has.
-    let other = if is_restricted { EVERYONE_EDITS } else { COLLABORATORS_EDIT };
-    let change = json!({ "restriction_level": other });
-    request.api.dry_run(&object.write(DASHBOARD.update).body(change)).await
 }
 
 /// A collaborator, as the API describes one.
