@@ -41,10 +41,6 @@ impl Failure {
         self.instead.is_some()
     }
 
-    pub(super) fn status(&self) -> u16 {
-        self.error.status()
-    }
-
     /// Says that the change itself was made, and only the next page is missing.
     pub(super) fn after_change(self) -> Self {
         Self { has_changed: true, ..self }

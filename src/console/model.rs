@@ -278,6 +278,8 @@ impl Dashboard {
 #[derive(Deserialize)]
 pub(super) struct Tile {
     pub(super) id: u64,
+    /// Deleted tiles are listed without it.
+    #[serde(default)]
     pub(super) layouts: Value,
     pub(super) color: Option<String>,
     pub(super) insight: Option<TileInsight>,

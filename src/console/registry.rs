@@ -125,9 +125,9 @@ impl<'r> Pages<'r> {
                         Err(failure.after_change())
                     }
                     // The session ended while the page was built.
-                    Err(failure) if failure.status() == 401 => Ok(entrance.response()?),
+                    Err(failure) if failure.error().status() == 401 => Ok(entrance.response()?),
                     // A later attempt may succeed.
-                    Err(failure) if matches!(failure.status(), 429 | 503) => {
+                    Err(failure) if matches!(failure.error().status(), 429 | 503) => {
                         entrance.keep_form(failure.error()).map_err(Failure::from)
                     }
                     response => response,

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use crate::console::model::TileText;
 use crate::console::pages::prelude::*;
 use crate::resources::sharing::page::{Definition, text_html};
 
@@ -18,20 +17,6 @@ pub(super) const COLORS: &[(&str, &str)] = &[
 
 /// The maximum size of the Markdown of all texts that a page renders, in bytes. Later texts show the Markdown itself.
 const MAX_MARKDOWN: usize = 256 * 1024;
-
-/// A deleted tile, as the API describes it. The names of an insight that the session may not view are null.
-#[derive(Deserialize)]
-pub(super) struct DeletedTile {
-    pub(super) id: u64,
-    pub(super) insight: Option<TileInsight>,
-    text: Option<TileText>,
-}
-
-impl DeletedTile {
-    pub(super) fn name(&self) -> String {
-        short_name(self.insight.as_ref(), self.text.as_ref())
-    }
-}
 
 /// A tile on the page.
 pub(super) struct Card {
@@ -82,7 +67,19 @@ pub(super) fn cards(tiles: Vec<Tile>) -> Vec<Card> {
 impl Tile {
     /// Returns a short name: that of the insight, or the first words of the text.
     pub(super) fn name(&self) -> String {
-        short_name(self.insight.as_ref(), self.text.as_ref())
+        const MAX_NAME: usize = 60;
+        let text = match &self.insight {
+            Some(insight) if insight.is_hidden() => "a hidden insight",
+            Some(insight) => insight.name(),
+            None => {
+                let body = self.text.as_ref().and_then(|text| text.body.as_deref());
+                let lines = body.unwrap_or_default().lines();
+                let mut lines = lines.map(|line| line.trim_matches(['#', '*', '>', ' ', '-']));
+                lines.find(|line| !line.is_empty()).unwrap_or("an empty text")
+            }
+        };
+        let start: String = text.chars().take(MAX_NAME).collect();
+        if start.len() < text.len() { start + "…" } else { start }
     }
 
     fn into_card(self, markdown_left: &mut usize) -> Card {
@@ -99,21 +96,6 @@ impl Tile {
         };
         Card { id: self.id, color: color.unwrap_or_default(), name, content }
     }
-}
-
-fn short_name(insight: Option<&TileInsight>, text: Option<&TileText>) -> String {
-    const MAX_NAME: usize = 60;
-    let text = match (insight, text) {
-        (Some(insight), _) if insight.is_hidden() => "a hidden insight",
-        (Some(insight), _) => insight.name(),
-        (None, text) => {
-            let body = text.and_then(|text| text.body.as_deref()).unwrap_or_default();
-            let mut lines = body.lines().map(|line| line.trim_matches(['#', '*', '>', ' ', '-']));
-            lines.find(|line| !line.is_empty()).unwrap_or("an empty text")
-        }
-    };
-    let start: String = text.chars().take(MAX_NAME).collect();
-    if start.len() < text.len() { start + "…" } else { start }
 }
 
 fn text(markdown: String, left: &mut usize) -> Content {

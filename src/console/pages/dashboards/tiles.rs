@@ -6,7 +6,7 @@ use crate::console::pages::shareable::DASHBOARD;
 
 use super::dashboard_choices;
 use super::forms::{name_in, name_of, name_version_and_refusal};
-use super::tile::{COLORS, DeletedTile};
+use super::tile::COLORS;
 
 const MOVE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/move/";
 
@@ -250,7 +250,7 @@ async fn offer_dashboards(
 struct TrashPage {
     object: ObjectPath,
     name: String,
-    list: ListPage<DeletedTile>,
+    list: ListPage<Tile>,
     may_write: bool,
 }
 

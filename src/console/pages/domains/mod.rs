@@ -9,7 +9,7 @@ const FORM: FormSpec = FormSpec::create(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.page("/console/organizations/{organization_id}/domains/", list_domains, create);
+    pages.form("/console/organizations/{organization_id}/domains/", list_domains);
     pages.page("/console/organizations/{organization_id}/domains/{id}/", show, save);
     pages.post("/console/organizations/{organization_id}/domains/{id}/verify/", verify);
     pages.form("/console/organizations/{organization_id}/domains/{id}/delete/", delete);
@@ -31,26 +31,20 @@ impl Domain {
     }
 }
 
-fn operation(organization: &str) -> Operation {
-    Operation::new("domains_create", [organization])
-}
-
-async fn create(request: SignedIn) -> PageResult {
+async fn list_domains(request: SignedIn) -> PageResult {
     let organization = request.visit.organization_id()?;
     let base = DOMAINS.list(&organization);
-    match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
-        Outcome::Done(domain) => finish(&page_of(&base, &domain), "domain-added"),
-        Outcome::Again(form) => list_domains(request, form.into()).await,
+    let create = Operation::new("domains_create", [&organization]);
+    let mut feedback = Feedback::default();
+    if request.visit.sends_form() {
+        match FORM.sent(&request, create.clone(), &base)?.send(&request).await? {
+            Outcome::Done(domain) => return finish(&page_of(&base, &domain), "domain-added"),
+            Outcome::Again(form) => feedback = form.into(),
+        }
     }
-}
-
-async fn list_domains(request: SignedIn, mut feedback: Feedback) -> PageResult {
-    let organization = request.visit.organization_id()?;
-    let base = DOMAINS.list(&organization);
-    let (operation, empty) = (operation(&organization), Versioned::default());
-    let form = FORM.offered(&request, &operation, &base, &empty, &mut feedback).await?;
-    let list = ListSpec::new(DOMAINS.api(&organization), &base);
-    let list = list_page(&request, list).await?;
+    let empty = Versioned::default();
+    let form = FORM.offered(&request, &create, &base, &empty, &mut feedback).await?;
+    let list = list_page(&request, ListSpec::new(DOMAINS.api(&organization), &base)).await?;
     feedback.show(&request, "Domains", &DomainsPage { base, list, form }).await
 }
 

@@ -9,7 +9,7 @@ use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/organizations/{organization_id}/members/", list_members, change_level);
-    pages.page("/console/organizations/{organization_id}/members/{id}/", show, save);
+    pages.form("/console/organizations/{organization_id}/members/{id}/", member);
     pages.form("/console/organizations/{organization_id}/members/{id}/remove/", remove);
 }
 
@@ -174,16 +174,16 @@ struct MemberPage {
     projects: Option<Projects>,
 }
 
-async fn save(request: SignedIn) -> PageResult {
+async fn member(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, MEMBERS)?;
-    match FORM.sent(&request, object.operation(UPDATE), &object.page(""))?.send(&request).await? {
-        Outcome::Done(_) => finish(&object.page(""), "level-saved"),
-        Outcome::Again(form) => show(request, form.into()).await,
+    let (update, action) = (object.operation(UPDATE), object.page(""));
+    let mut feedback = Feedback::default();
+    if request.visit.sends_form() {
+        match FORM.sent(&request, update.clone(), &action)?.send(&request).await? {
+            Outcome::Done(_) => return finish(&action, "level-saved"),
+            Outcome::Again(form) => feedback = form.into(),
+        }
     }
-}
-
-async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
-    let object = ObjectPath::of(&request.visit, MEMBERS)?;
     let organization = &object.tenant;
     let found = request.api.get_versioned(&object.api("")).await?;
     let member: Member = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
@@ -191,7 +191,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let rights = MemberRights::load(&request, organization, &member).await?;
     let form = match feedback.take(FORM.id) {
         None if rights.levels.is_empty() => None,
-        None => Some(FORM.filled(&request, &object.operation(UPDATE), &object.page(""), &found)?),
+        None => Some(FORM.filled(&request, &update, &action, &found)?),
         sent => sent,
     };
     let form = form.map(|form| form.with_choices("level", rights.levels.clone()));

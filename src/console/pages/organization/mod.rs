@@ -26,17 +26,13 @@ const FORM: FormSpec = FormSpec::change(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.page("/console/organizations/{organization_id}/settings/", show, save);
+    pages.form("/console/organizations/{organization_id}/settings/", settings);
     pages.form("/console/organizations/{organization_id}/settings/delete/", delete);
     pages.form(NEW, new);
 }
 
 fn path(organization: &str) -> String {
     format!("/console/organizations/{organization}/settings/")
-}
-
-fn update(organization: &str) -> Operation {
-    Operation::new(UPDATE, [organization])
 }
 
 #[derive(Template)]
@@ -49,22 +45,19 @@ struct OrganizationPage {
     may_delete: bool,
 }
 
-async fn save(request: SignedIn) -> PageResult {
-    let organization = request.visit.organization_id()?;
-    let base = path(&organization);
-    match FORM.sent(&request, update(&organization), &base)?.send(&request).await? {
-        Outcome::Done(_) => finish(&base, "settings-saved"),
-        Outcome::Again(form) => show(request, form.into()).await,
-    }
-}
-
-async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
+async fn settings(request: SignedIn) -> PageResult {
     let id = &request.visit.organization_id()?;
+    let (base, update) = (path(id), Operation::new(UPDATE, [id]));
+    let mut feedback = Feedback::default();
+    if request.visit.sends_form() {
+        match FORM.sent(&request, update.clone(), &base)?.send(&request).await? {
+            Outcome::Done(_) => return finish(&base, "settings-saved"),
+            Outcome::Again(form) => feedback = form.into(),
+        }
+    }
     let found = request.api.get_versioned(&format!("/api/organizations/{id}/")).await?;
-    let base = path(id);
-    let form = FORM.shown(&request, &update(id), &base, &found, &mut feedback)?;
-    let nothing = Write::new(UPDATE, [id]).body(json!({}));
-    let refusal = request.api.refusal(&nothing).await?;
+    let form = FORM.shown(&request, &update, &base, &found, &mut feedback)?;
+    let refusal = request.api.refusal(&Write::new(UPDATE, [id]).body(json!({}))).await?;
     let page = OrganizationPage {
         id: id.clone(),
         organization: Organization::deserialize(&found.body).map_err(Error::internal)?,

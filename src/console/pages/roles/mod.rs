@@ -8,7 +8,7 @@ use super::prelude::*;
 const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.page("/console/organizations/{organization_id}/roles/", list_roles, create);
+    pages.form("/console/organizations/{organization_id}/roles/", list_roles);
     pages.page("/console/organizations/{organization_id}/roles/{id}/", show, rename);
     pages.post("/console/organizations/{organization_id}/roles/{id}/add/", add);
     pages.post(REMOVE, remove);
@@ -24,24 +24,19 @@ struct RolesPage {
     form: Option<Form>,
 }
 
-fn operation(organization: &str) -> Operation {
-    Operation::new("roles_create", [organization])
-}
-
-async fn create(request: SignedIn) -> PageResult {
+async fn list_roles(request: SignedIn) -> PageResult {
     let organization = request.visit.organization_id()?;
     let base = ROLES.list(&organization);
-    match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
-        Outcome::Done(role) => finish(&page_of(&base, &role), "role-created"),
-        Outcome::Again(form) => list_roles(request, form.into()).await,
+    let create = Operation::new("roles_create", [&organization]);
+    let mut feedback = Feedback::default();
+    if request.visit.sends_form() {
+        match FORM.sent(&request, create.clone(), &base)?.send(&request).await? {
+            Outcome::Done(role) => return finish(&page_of(&base, &role), "role-created"),
+            Outcome::Again(form) => feedback = form.into(),
+        }
     }
-}
-
-async fn list_roles(request: SignedIn, mut feedback: Feedback) -> PageResult {
-    let organization = request.visit.organization_id()?;
-    let base = ROLES.list(&organization);
-    let (operation, empty) = (operation(&organization), Versioned::default());
-    let form = FORM.offered(&request, &operation, &base, &empty, &mut feedback).await?;
+    let empty = Versioned::default();
+    let form = FORM.offered(&request, &create, &base, &empty, &mut feedback).await?;
     let api_query = Query::of([("basic", "true"), LIMIT]);
     let list = ListSpec { api_query, ..ListSpec::new(ROLES.api(&organization), &base) };
     let list = list_page(&request, list).await?;
