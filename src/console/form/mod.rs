@@ -2,7 +2,6 @@
 //! shown again beside the error of a request that failed.
 
 mod confirm;
-mod feedback;
 mod field;
 mod input;
 mod property;
@@ -13,16 +12,18 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 
 use super::api::{Operation, Versioned};
 use super::assets::icon;
+use super::headers::status_of;
+use super::layout::{self, Frame};
+use super::registry::PageResult;
 use super::visit::SignedIn;
 use field::{Difference, Field, MAX_OPEN_VALUE, Preview};
 use property::Property;
 
 pub(super) use confirm::{Confirm, ConfirmOption, answered_before};
-pub(super) use feedback::Feedback;
 pub(super) use input::{Choice, Input, Shape};
 pub(super) use submitted::{Outcome, SubmittedForm};
 
@@ -302,6 +303,59 @@ impl Form {
 
     fn before_json(&self) -> String {
         serde_json::to_string(&self.before).unwrap_or_default()
+    }
+}
+
+/// The feedback of a page on a form or a button that was sent. A page that was only opened has none.
+#[derive(Default)]
+pub(super) struct Feedback {
+    /// The form that has to be corrected.
+    form: Option<Form>,
+    /// Why the request of a button was refused.
+    pub(super) refusal: Option<Error>,
+    status: StatusCode,
+}
+
+impl Feedback {
+    /// Returns whether a form has to be corrected.
+    pub(super) const fn has_form(&self) -> bool {
+        self.form.is_some()
+    }
+
+    /// Returns the form with this id, if it was sent.
+    pub(super) fn take(&mut self, id: &str) -> Option<Form> {
+        self.form.take_if(|form| form.spec.id == id)
+    }
+
+    /// Shows the refusal in the frame of the page, and sets the page's status.
+    pub(super) fn on(self, frame: Frame) -> Frame {
+        frame.with_refusal(self.refusal).with_status(self.status)
+    }
+
+    /// Shows a page with the feedback in its frame.
+    ///
+    /// # Errors
+    /// As [`Frame::load`].
+    pub(super) async fn show(
+        self,
+        request: &SignedIn,
+        title: impl Into<String>,
+        page: &impl Template,
+    ) -> PageResult {
+        let frame = Frame::load(request).await?.titled(title);
+        Ok(layout::page(&self.on(frame), page)?)
+    }
+}
+
+impl From<Box<Form>> for Feedback {
+    fn from(form: Box<Form>) -> Self {
+        Self { status: form.status, form: Some(*form), refusal: None }
+    }
+}
+
+impl From<Error> for Feedback {
+    fn from(refusal: Error) -> Self {
+        Self { form: None, status: status_of(&refusal), refusal: Some(refusal) }
     }
 }
 
