@@ -5,7 +5,6 @@ mod diff;
 mod log;
 mod reversal;
 mod revert;
-mod row;
 mod words;
 
 use std::collections::BTreeSet;
@@ -20,8 +19,10 @@ use crate::exchange::etag::matches_any;
 use super::people::People;
 use super::prelude::*;
 use diff::DiffBudget;
-use log::{Entry, Log, api_query, filters, item_query, keep_open_projects, name_object, since};
-use row::{ChangeRow, Row, Sentence};
+use log::{
+    ChangeRow, Entry, Log, Row, Sentence, api_query, filters, item_query, keep_open_projects,
+    name_object, since,
+};
 
 /// The number of entries on a page.
 const PAGE_SIZE: u64 = 50;

@@ -9,13 +9,6 @@ const EMPTY_IGNORED: &[(&str, &str)] = &[("Dashboard", "filters"), ("Dashboard",
 /// Objects that an update merges with the stored one.
 const MERGED: &[(&str, &str)] = &[("BatchExport", "destination")];
 
-/// A link that reverts an entry.
-pub(super) struct Offer {
-    /// The query of the page that asks.
-    pub(super) query: Query,
-    pub(super) is_restore: bool,
-}
-
 /// The changes that revert an entry.
 #[derive(Debug, PartialEq)]
 pub(super) struct Reversal {

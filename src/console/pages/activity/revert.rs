@@ -8,10 +8,10 @@ use crate::console::pages::prelude::*;
 
 use super::diff::DiffBudget;
 use super::log::{
-    Change, Entry, Log, api_query, entry_query, filters_of_entry, item_query, keep_open_projects,
+    Change, ChangeRow, Entry, Log, Offer, Row, api_query, entry_query, filters_of_entry,
+    item_query, keep_open_projects,
 };
-use super::reversal::{Offer, Reversal, is_unchanged, value_of};
-use super::row::{ChangeRow, Row};
+use super::reversal::{Reversal, is_unchanged, value_of};
 use super::words;
 
 const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/revert/";
