@@ -3,7 +3,6 @@
 
 mod forms;
 
-use super::bulk::{BulkFeedback, Chosen, MAX_OBJECTS, Refusals};
 use super::prelude::*;
 use forms::{Destination, destination_label, find_destination, interval_label};
 

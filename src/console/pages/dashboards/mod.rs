@@ -10,7 +10,6 @@ use uuid::Uuid;
 
 use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS};
 
-use super::bulk::{BulkFeedback, Chosen, MAX_OBJECTS, Refusals};
 use super::people::People;
 use super::prelude::*;
 use super::shareable::DASHBOARD;
@@ -178,15 +177,6 @@ async fn set_tag(
     request.api.write(&write).await.map(drop)
 }
 
-/// The actions that the page offers.
-struct Offers {
-    /// Change dashboards, as far as each dashboard lets it.
-    write: bool,
-    create: bool,
-    /// See who may do what.
-    access: bool,
-}
-
 #[derive(Template)]
 #[template(path = "console/pages/dashboards/list.html")]
 struct DashboardsPage {
@@ -194,7 +184,10 @@ struct DashboardsPage {
     filters: ListFilters,
     people: People,
     list: ListPage<Dashboard>,
-    offers: Offers,
+    /// Whether the session may change dashboards, as far as each dashboard lets it.
+    may_write: bool,
+    may_create: bool,
+    may_see_access: bool,
     /// The URL of this page.
     here: String,
     chosen: Chosen,
@@ -208,7 +201,7 @@ impl DashboardsPage {
     }
 
     fn may_edit(&self, dashboard: &Dashboard) -> bool {
-        self.offers.write && dashboard.rights.may_edit()
+        self.may_write && dashboard.rights.may_edit()
     }
 }
 
@@ -227,16 +220,13 @@ async fn show(request: SignedIn, mut feedback: BulkFeedback) -> PageResult {
     };
     let refusals = feedback.refusals(name);
     let access = Operation::new("dashboards_access_list", [&project, "0"]);
-    let offers = Offers {
-        write: DASHBOARD.may_write(&request, &project).await?,
-        create: DASHBOARD.may_create(&request, &project).await?,
-        access: request.api.may(&access).await?,
-    };
     let page = DashboardsPage {
         people: People::load(&request.api, frame.organization()).await?,
         here: filters.to_query().at(Paging::offset(&request.visit)).url(&base),
         chosen: Chosen::of(&request),
-        offers,
+        may_write: DASHBOARD.may_write(&request, &project).await?,
+        may_create: DASHBOARD.may_create(&request, &project).await?,
+        may_see_access: request.api.may(&access).await?,
         refusals,
         base,
         filters,

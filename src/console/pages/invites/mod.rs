@@ -13,6 +13,8 @@ const LIST: &str = "/console/organizations/{organization_id}/invites/";
 
 /// The number of invites on a page.
 const PAGE_SIZE: u64 = 20;
+/// The maximum number of projects that the page names.
+const MAX_PROJECTS: usize = 100;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.get(LIST, list);
@@ -52,11 +54,19 @@ async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> P
     let url = |offset| format!("{base}?offset={offset}");
     let paging =
         Paging::new(&request.visit, OFFSET, found.results.len(), found.count, PAGE_SIZE, url)?;
-    let projects = projects(request, &organization).await?;
+    let path_of_projects =
+        format!("/api/organizations/{organization}/projects/?limit={MAX_PROJECTS}");
+    let projects = request.api.get_if_allowed::<List<Project>>(&path_of_projects).await?;
+    let projects = projects.unwrap_or_default().results;
     let levels = forms::levels(request, &organization).await?;
     let names: HashMap<_, _> =
         projects.iter().map(|project| (project.id, project.name.clone())).collect();
-    let mut mails = load_mails(request, &organization, (PAGE_SIZE, offset)).await?;
+    let path_of_mails = format!(
+        "/api/organizations/{organization}/invites/mail/?limit={PAGE_SIZE}&offset={offset}"
+    );
+    let mails: List<Mail> = request.api.get(&path_of_mails).await?;
+    let mails = mails.results.into_iter().filter(|mail| mail.state != "none");
+    let mut mails: HashMap<_, _> = mails.map(|mail| (mail.invite.clone(), mail)).collect();
     let delete = |first: &Invite| Operation::new("invites_destroy", [&organization, &first.id]);
     let may_delete = match found.results.first() {
         Some(first) => request.api.may(&delete(first)).await?,
@@ -76,13 +86,6 @@ async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> P
     let local_base = local_base(request.visit.app.config().link_base());
     let page = InvitesPage { base, links, local_base, list, form };
     feedback.show(request, "Invites", &page).await
-}
-
-async fn projects(request: &SignedIn, organization: &str) -> Result<Vec<Project>> {
-    const MAX_PROJECTS: usize = 100;
-    let path = format!("/api/organizations/{organization}/projects/?limit={MAX_PROJECTS}");
-    let found = request.api.get_if_allowed::<List<Project>>(&path).await?;
-    Ok(found.unwrap_or_default().results)
 }
 
 /// The state of the mail of an invite.
@@ -146,20 +149,4 @@ impl Invite {
         });
         body.to_string()
     }
-}
-
-/// Loads the states of the mails of a page of invites, by invite. Invites without a mail are left out.
-///
-/// # Errors
-/// The errors of the API.
-async fn load_mails(
-    request: &SignedIn,
-    organization: &str,
-    (limit, offset): (u64, u64),
-) -> Result<HashMap<String, Mail>> {
-    let path =
-        format!("/api/organizations/{organization}/invites/mail/?limit={limit}&offset={offset}");
-    let found: List<Mail> = request.api.get(&path).await?;
-    let mails = found.results.into_iter().filter(|mail| mail.state != "none");
-    Ok(mails.map(|mail| (mail.invite.clone(), mail)).collect())
 }

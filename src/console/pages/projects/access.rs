@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::console::pages::people::{MEMBER, ROLE, Rule, RuleTable, Rules, Subjects, removed_rule};
 use crate::console::pages::prelude::*;
-use crate::console::pages::rules::{MEMBER, ROLE, Rule, RuleTable, Rules, Subjects, removed_rule};
 use crate::console::words::words;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {

@@ -73,8 +73,8 @@ struct RolePage {
     may_delete: bool,
     /// The form of the name, if the session may rename the role.
     name_form: Option<Form>,
-    /// The members that can be added, and the form for it, if the session may add members.
-    candidates: Option<(Candidates, Option<Form>)>,
+    /// The members that can be added, if the session may add members.
+    candidates: Option<Candidates>,
 }
 
 async fn rename(request: SignedIn) -> PageResult {
@@ -102,7 +102,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let list = list_page(&request, list).await?;
     let (rename, action) = (object.operation(RENAME), object.page(""));
     let name_form = NAME.offered(&request, &rename, &action, &found, &mut feedback).await?;
-    let candidates = candidates(&request, &object, &mut feedback).await?;
+    let candidates = Candidates::load(&request, &object, &mut feedback).await?;
     let remove =
         Operation::new("roles_role_memberships_destroy", [&object.tenant, &object.id, &object.id]);
     let member = Operation::new("members_retrieve", [&object.tenant, "@me"]);
@@ -117,23 +117,6 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         candidates,
     };
     feedback.show(&request, page.role.name.clone(), &page).await
-}
-
-/// Returns the members that can be added, if the session may add members. They come with the form that was sent, or with a new
-/// one unless there is no member to choose.
-async fn candidates(
-    request: &SignedIn,
-    object: &ObjectPath,
-    feedback: &mut Feedback,
-) -> Result<Option<(Candidates, Option<Form>)>> {
-    let (add, action) = (object.operation(ADD_MEMBER), object.page("add/"));
-    let form = MEMBER.offered(request, &add, &action, &Versioned::default(), feedback).await?;
-    let Some(form) = form else { return Ok(None) };
-    let candidates = Candidates::load(request, object).await?;
-    let choices = candidates.members.iter().map(|(uuid, name)| Choice::new(uuid.as_str(), name));
-    let form = form.with_choices("user_uuid", choices.collect());
-    let is_shown = form.is_sent || !candidates.members.is_empty();
-    Ok(Some((candidates, is_shown.then_some(form))))
 }
 
 async fn remove(request: SignedIn) -> PageResult {
@@ -166,24 +149,37 @@ const MAX_LEFT_OUT: u64 = 1000;
 /// Members that a search found, without those of the role.
 struct Candidates {
     search: MemberSearch,
-    /// The UUID and the name of each member.
-    members: Vec<(String, String)>,
+    is_empty: bool,
+    /// The form that adds one: as it was sent, or a new one unless there is no member to choose.
+    form: Option<Form>,
 }
 
 impl Candidates {
-    /// Searches the organization for members who are not in the role.
+    /// Searches the organization for members who are not in the role, if the session may add members.
     ///
     /// # Errors
     /// The errors of the API, except refusals.
-    async fn load(request: &SignedIn, role: &ObjectPath) -> Result<Self> {
+    async fn load(
+        request: &SignedIn,
+        role: &ObjectPath,
+        feedback: &mut Feedback,
+    ) -> Result<Option<Self>> {
+        let (add, action, empty) =
+            (role.operation(ADD_MEMBER), role.page("add/"), Versioned::default());
+        let form = MEMBER.offered(request, &add, &action, &empty, feedback).await?;
+        let Some(form) = form else { return Ok(None) };
         let search = MemberSearch::of(&request.visit, SEARCH, &role.page(""), "candidates");
         let (search, found) = search.find::<Member>(request, &role.tenant).await?;
         let path = role.api(&format!("role_memberships/?limit={MAX_LEFT_OUT}"));
         let in_role: List<RoleMember> = request.api.get(&path).await?;
         let in_role: HashSet<_> = in_role.results.into_iter().map(|one| one.user.uuid).collect();
-        let members = found.results.into_iter();
-        let members = members.filter(|member| !in_role.contains(&member.user.uuid));
-        let members = members.map(|member| (member.user.uuid, member.user.person.label()));
-        Ok(Self { search, members: members.collect() })
+        let users = found.results.into_iter().map(|member| member.user);
+        let users = users.filter(|user| !in_role.contains(&user.uuid));
+        let choices: Vec<_> =
+            users.map(|user| Choice::new(user.uuid.as_str(), user.person.label())).collect();
+        let is_empty = choices.is_empty();
+        let is_shown = form.is_sent || !is_empty;
+        let form = is_shown.then(|| form.with_choices("user_uuid", choices));
+        Ok(Some(Self { search, is_empty, form }))
     }
 }

@@ -2,7 +2,6 @@
 //! buttons to restore them.
 
 use crate::console::form::ConfirmOption;
-use crate::console::pages::bulk::{BulkFeedback, Chosen, MAX_OBJECTS, Refusals};
 use crate::console::pages::prelude::*;
 
 use super::{Shareable, ShareableKind, deletion_body};

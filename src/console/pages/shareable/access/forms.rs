@@ -1,9 +1,10 @@
 //! The forms of the page: a rule, and for dashboards the restriction with its collaborators.
 
 use crate::console::form::SubmittedForm;
-use crate::console::pages::people::{MAX_FOUND, MemberSearch};
+use crate::console::pages::people::{
+    MAX_FOUND, MEMBER, MemberSearch, ROLE, Subjects, removed_rule,
+};
 use crate::console::pages::prelude::*;
-use crate::console::pages::rules::{MEMBER, ROLE, Subjects, removed_rule};
 use crate::console::pages::shareable::{DASHBOARD, Shareable, ShareableKind};
 use crate::console::words::{
     COLLABORATORS_EDIT, EVERYONE_EDITS, MAY_EDIT, RESTRICTIONS, is_restricted,

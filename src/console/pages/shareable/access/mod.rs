@@ -3,8 +3,8 @@
 
 mod forms;
 
+use crate::console::pages::people::{RuleTable, Rules, Subjects};
 use crate::console::pages::prelude::*;
-use crate::console::pages::rules::{RuleTable, Rules, Subjects};
 
 use super::{Shareable, ShareableKind};
 use forms::Restriction;
