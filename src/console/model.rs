@@ -28,12 +28,10 @@ impl<T> Default for List<T> {
 
 /// The names and the address of a user.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct Person {
-    #[serde(default)]
     pub(super) first_name: String,
-    #[serde(default)]
     pub(super) last_name: String,
-    #[serde(default)]
     pub(super) email: String,
 }
 

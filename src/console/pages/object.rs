@@ -1,6 +1,5 @@
 //! The collections of objects that have pages of their own, and the paths of one object.
 
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::base::error::Result;
@@ -134,17 +133,21 @@ pub(super) fn page_of(list: &str, created: &Value) -> String {
     format!("{list}{id}/")
 }
 
-/// Asks before an object is deleted. `rest` ends the path of the object in the API, `notice` says that it was deleted, and
-/// `question` describes what the form does.
-pub(super) async fn confirm_delete<T: DeserializeOwned>(
-    request: &SignedIn,
-    object: &ObjectPath,
-    rest: &str,
+/// Asks before the object of a page is deleted by the operation `destroy`. `rest` ends its path in the API, `name` is the member
+/// with its name, `notice` says that it was deleted, and `text` names the consequences.
+pub(super) async fn confirm_delete(
+    request: SignedIn,
+    objects: &'static Collection,
+    [rest, name]: [&str; 2],
+    destroy: &'static str,
     notice: &'static str,
-    question: impl FnOnce(T) -> Confirm,
+    text: &str,
 ) -> PageResult {
+    let object = ObjectPath::of(&request.visit, objects)?;
     let done = with_notice(&object.list(), notice);
-    let found = request.api.get(&object.api(rest)).await;
-    let found = found.map_err(|error| answered_before(request, error, &done))?;
-    question(found).respond(request, &object.page(""), &done).await
+    let found: Result<Value> = request.api.get(&object.api(rest)).await;
+    let found = found.map_err(|error| answered_before(&request, error, &done))?;
+    let name = found.get(name).and_then(Value::as_str).unwrap_or_default();
+    let question = object.deletion(name, text, object.write(destroy));
+    question.respond(&request, &object.page(""), &done).await
 }

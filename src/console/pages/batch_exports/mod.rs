@@ -12,6 +12,9 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/projects/{project_id}/batch_exports/{id}/", show, save);
     pages.post(PAUSES, |request| act(request, PAUSE));
     pages.post(UNPAUSES, |request| act(request, UNPAUSE));
+    let delete = |request| {
+        confirm_delete(request, BATCH_EXPORTS, ["", "name"], DESTROY, "export-deleted", DELETION)
+    };
     pages.form("/console/projects/{project_id}/batch_exports/{id}/delete/", delete);
 }
 
@@ -178,14 +181,6 @@ async fn act(request: SignedIn, action: Action) -> PageResult {
     }
 }
 
-/// Asks before an export is deleted.
-async fn delete(request: SignedIn) -> PageResult {
-    let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
-    confirm_delete(&request, &object, "", "export-deleted", |export: Value| {
-        let name = export.get("name").and_then(Value::as_str).unwrap_or_default();
-        let text =
-            "The export and the secrets of its destination are deleted. They cannot be restored.";
-        object.deletion(name, text, object.write(DESTROY))
-    })
-    .await
-}
+/// The consequences of a deletion.
+const DELETION: &str =
+    "The export and the secrets of its destination are deleted. They cannot be restored.";

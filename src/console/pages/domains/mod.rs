@@ -12,6 +12,10 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.form("/console/organizations/{organization_id}/domains/", list_domains);
     pages.page("/console/organizations/{organization_id}/domains/{id}/", show, save);
     pages.post("/console/organizations/{organization_id}/domains/{id}/verify/", verify);
+    let delete = |request| {
+        let (destroy, notice) = ("domains_destroy", "domain-deleted");
+        confirm_delete(request, DOMAINS, ["", "domain"], destroy, notice, DELETION)
+    };
     pages.form("/console/organizations/{organization_id}/domains/{id}/delete/", delete);
 }
 
@@ -174,16 +178,9 @@ async fn verify(request: SignedIn) -> PageResult {
     show(request, refusal.into()).await
 }
 
-/// Asks before a domain is deleted.
-async fn delete(request: SignedIn) -> PageResult {
-    let object = ObjectPath::of(&request.visit, DOMAINS)?;
-    confirm_delete(&request, &object, "", "domain-deleted", |domain: Domain| {
-        let text = "Its settings are lost, and any organization can add the domain. To add it again, you have to prove \
-                    again that it is yours.";
-        object.deletion(&domain.name, text, object.write("domains_destroy"))
-    })
-    .await
-}
+/// The consequences of a deletion.
+const DELETION: &str = "Its settings are lost, and any organization can add the domain. To add it again, you have to prove \
+                        again that it is yours.";
 
 /// What the certificate says. Every member is absent if the stored text is no certificate.
 #[derive(Deserialize)]

@@ -12,6 +12,10 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/organizations/{organization_id}/roles/{id}/", show, rename);
     pages.post("/console/organizations/{organization_id}/roles/{id}/add/", add);
     pages.post(REMOVE, remove);
+    let delete = |request| {
+        let (rest, destroy, notice) = ("?basic=true", "roles_destroy", "role-deleted");
+        confirm_delete(request, ROLES, [rest, "name"], destroy, notice, DELETION)
+    };
     pages.form("/console/organizations/{organization_id}/roles/{id}/delete/", delete);
 }
 
@@ -129,16 +133,9 @@ async fn remove(request: SignedIn) -> PageResult {
     }
 }
 
-/// Asks before a role is deleted.
-async fn delete(request: SignedIn) -> PageResult {
-    let object = ObjectPath::of(&request.visit, ROLES)?;
-    confirm_delete(&request, &object, "?basic=true", "role-deleted", |role: Role| {
-        let text = "The access rules that name the role are deleted too. Members who see a private project only through the \
-                    role do not see it any more.";
-        object.deletion(&role.name, text, object.write("roles_destroy"))
-    })
-    .await
-}
+/// The consequences of a deletion.
+const DELETION: &str = "The access rules that name the role are deleted too. Members who see a private project only through the \
+                        role do not see it any more.";
 
 /// The parameter of the query with the search.
 const SEARCH: &str = "member";
