@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::words::{MAY_EDIT, is_editor, is_restricted};
+pub(super) use crate::resources::sharing::page::{dashboard_name, insight_name, name_or};
 
 /// A page of a list.
 #[derive(Deserialize)]
@@ -314,21 +315,6 @@ impl TileInsight {
 #[derive(Deserialize)]
 pub(super) struct TileText {
     pub(super) body: Option<String>,
-}
-
-/// Returns a name, or `otherwise` if the name is absent or blank.
-pub(super) fn name_or<'n>(name: Option<&'n str>, otherwise: &'n str) -> &'n str {
-    name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(otherwise)
-}
-
-/// Returns the name of a dashboard for people.
-pub(super) fn dashboard_name(name: Option<&str>) -> &str {
-    name_or(name, "Untitled dashboard")
-}
-
-/// Returns the name of an insight for people: its own, or the derived one.
-pub(super) fn insight_name<'n>(name: Option<&'n str>, derived: Option<&'n str>) -> &'n str {
-    name_or(name, name_or(derived, "Untitled insight"))
 }
 
 /// Returns the first letter of a name.

@@ -59,7 +59,12 @@ impl Account {
             let path = format!("/api/organizations/?limit={MAX_ORGANIZATIONS}");
             let organizations = match api.get_if_allowed::<List<OrganizationName>>(&path).await? {
                 Some(found) => organization_links(&found.results),
-                None => organizations_of_key(api).await?,
+                None => {
+                    let ids = api.key().await?.map_or(Vec::new(), |key| key.scoped_organizations);
+                    // Their names are unknown.
+                    let link = |id: &String| TenantLink::organization(id, "Organization", None);
+                    ids.iter().map(link).collect()
+                }
             };
             let (name, initials) = ("Signed in".to_owned(), "·".to_owned());
             return Ok(Self { name, initials, organizations, ..Self::default() });
@@ -77,13 +82,6 @@ impl Account {
         let known = self.organizations.iter().find(|known| known.id == id);
         known.cloned().unwrap_or_else(|| TenantLink::organization(id, "Organization", None))
     }
-}
-
-/// Returns the organizations that the key of the session is limited to. Their names are unknown.
-async fn organizations_of_key(api: &Api) -> Result<Vec<TenantLink>> {
-    let ids = api.key().await?.map_or(Vec::new(), |key| key.scoped_organizations);
-    let link = |id: &String| TenantLink::organization(id, "Organization", None);
-    Ok(ids.iter().map(link).collect())
 }
 
 fn organization_links(organizations: &[OrganizationName]) -> Vec<TenantLink> {
@@ -147,9 +145,7 @@ impl Tenant {
 
     /// Loads an organization that is not the current one. Its first project counts as the current one.
     async fn of_organization(api: &Api, account: &Account, id: &str) -> Result<Self> {
-        let path = format!("/api/organizations/{id}/projects/?limit={MAX_PROJECTS}");
-        let found = api.get_if_allowed::<List<ProjectName>>(&path).await?;
-        let projects = found.map_or(Vec::new(), |found| project_links(&found.results));
+        let projects = projects_of(api, id).await?;
         let project = projects.first().cloned();
         Ok(Self { organization: Some(account.organization(id)), project, projects })
     }
@@ -169,6 +165,13 @@ async fn projects_of_key(api: &Api) -> Result<Vec<u64>> {
     Ok(api.key().await?.map_or(Vec::new(), |key| key.scoped_teams))
 }
 
+/// Returns the projects of an organization, as far as the session may list them.
+async fn projects_of(api: &Api, organization: &str) -> Result<Vec<TenantLink>> {
+    let path = format!("/api/organizations/{organization}/projects/?limit={MAX_PROJECTS}");
+    let found = api.get_if_allowed::<List<ProjectName>>(&path).await?;
+    Ok(found.map_or(Vec::new(), |found| project_links(&found.results)))
+}
+
 fn project_links(projects: &[ProjectName]) -> Vec<TenantLink> {
     projects.iter().map(|project| TenantLink::project(project.id, &project.name)).collect()
 }
@@ -181,10 +184,7 @@ async fn elsewhere(api: &Api, id: u64) -> Result<(Option<String>, Vec<TenantLink
         let link = |id| TenantLink::project(id, &format!("Project {id}"));
         return Ok((None, projects_of_key(api).await?.into_iter().map(link).collect()));
     };
-    let path =
-        format!("/api/organizations/{}/projects/?limit={MAX_PROJECTS}", project.organization);
-    let beside = api.get_if_allowed::<List<ProjectName>>(&path).await?;
-    let mut projects = beside.map_or(Vec::new(), |found| project_links(&found.results));
+    let mut projects = projects_of(api, &project.organization).await?;
     if !projects.iter().any(|link| link.id == project.id.to_string()) {
         projects.insert(0, TenantLink::project(project.id, &project.name));
     }

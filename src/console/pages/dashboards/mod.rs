@@ -61,12 +61,11 @@ const DELETE: &str = "delete";
 
 /// What an action sends for each dashboard.
 enum Change {
-    Update(Value),
+    Update(&'static str, Value),
     /// Adds the tag of the form, or removes it.
     Tag {
         is_wanted: bool,
     },
-    StopSharing,
 }
 
 /// Returns the change of the action with this name, and the name of its notice.
@@ -74,7 +73,8 @@ enum Change {
 /// # Errors
 /// 400 if there is no such action.
 fn parse(action: &str) -> Result<(Change, &'static str)> {
-    let saved = |body| (Change::Update(body), "dashboard-saved");
+    let update = |body| Change::Update(DASHBOARD.update, body);
+    let saved = |body| (update(body), "dashboard-saved");
     Ok(match action {
         "pin" => saved(json!({ "pinned": true })),
         "unpin" => saved(json!({ "pinned": false })),
@@ -82,9 +82,11 @@ fn parse(action: &str) -> Result<(Change, &'static str)> {
         "remove_tag" => (Change::Tag { is_wanted: false }, "dashboard-saved"),
         "restrict" => saved(json!({ "restriction_level": COLLABORATORS_EDIT })),
         "open" => saved(json!({ "restriction_level": EVERYONE_EDITS })),
-        "stop_sharing" => (Change::StopSharing, "page-disabled"),
-        DELETE => (Change::Update(json!({ "deleted": true })), "dashboard-deleted"),
-        "restore" => (Change::Update(json!({ "deleted": false })), "dashboard-restored"),
+        "stop_sharing" => {
+            (Change::Update(DASHBOARD.share, json!({ "enabled": false })), "page-disabled")
+        }
+        DELETE => (update(json!({ "deleted": true })), "dashboard-deleted"),
+        "restore" => (update(json!({ "deleted": false })), "dashboard-restored"),
         _ => return Err(Error::invalid_request("invalid_form", "Choose what to do.")),
     })
 }
@@ -138,16 +140,10 @@ async fn apply_to_one(
     tag: &str,
 ) -> Result<()> {
     let (operation, body) = match change {
-        Change::Update(body) => (DASHBOARD.update, body.clone()),
+        Change::Update(operation, body) => (*operation, body.clone()),
         Change::Tag { is_wanted } => return set_tag(request, project, id, tag, *is_wanted).await,
-        Change::StopSharing => (DASHBOARD.share, json!({ "enabled": false })),
     };
     request.api.write(&Write::new(operation, [project, id]).body(body)).await.map(drop)
-}
-
-#[derive(Deserialize)]
-struct Tagged {
-    tags: Vec<String>,
 }
 
 /// Adds a tag, or removes it if `is_wanted` is false. The request names the version of the dashboard, so that no other change
@@ -164,7 +160,7 @@ async fn set_tag(
 ) -> Result<()> {
     let path = format!("/api/projects/{project}/dashboards/{id}/");
     let found = request.api.get_versioned(&path).await?;
-    let Tagged { mut tags } = serde_json::from_value(found.body).map_err(Error::internal)?;
+    let mut tags = found.read::<Dashboard>()?.tags;
     if tags.iter().any(|known| known == tag) == is_wanted {
         return Ok(());
     }

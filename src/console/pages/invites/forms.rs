@@ -180,16 +180,11 @@ async fn create_each(request: &SignedIn, organization: &str, sent: SubmittedForm
 
 /// Returns the links of new invites. The answer to a request that was sent again has none.
 fn links(invites: &[Value]) -> Vec<Link> {
-    let text =
-        |invite: &Value, name: &str| invite.get(name).and_then(Value::as_str).map(str::to_owned);
-    let link = |invite: &Value| {
-        Some(Link { address: text(invite, "target_email")?, url: text(invite, "accept_url")? })
-    };
     let mut links: Vec<Link> = Vec::new();
-    for link in invites.iter().filter_map(link) {
+    for link in invites.iter().filter_map(|invite| Link::deserialize(invite).ok()) {
         // A later invite replaces that of the same address.
-        let address = link.address.to_lowercase();
-        links.retain(|earlier| earlier.address.to_lowercase() != address);
+        let address = link.target_email.to_lowercase();
+        links.retain(|earlier| earlier.target_email.to_lowercase() != address);
         links.push(link);
     }
     links

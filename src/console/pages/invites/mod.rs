@@ -22,9 +22,10 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 /// The link of a new invite.
+#[derive(Deserialize)]
 struct Link {
-    address: String,
-    url: String,
+    target_email: String,
+    accept_url: String,
 }
 
 #[derive(Template)]

@@ -52,11 +52,25 @@ async fn list_members(request: SignedIn, feedback: Feedback) -> PageResult {
     let invite = Operation::new("invites_create", [&organization]);
     let invites = request.api.may(&invite).await?;
     let invites = invites.then(|| format!("/console/organizations/{organization}/invites/"));
+    let own = own_uuid(&request, &organization).await?;
+    // To the API, the other members of one level are alike.
+    let mut known: HashMap<(bool, u8), MemberRights> = HashMap::new();
+    let mut rows = Vec::new();
+    for member in members {
+        let is_own = own.as_ref() == Some(&member.user.uuid);
+        let kind = (is_own, member.level);
+        let rights = match known.get(&kind) {
+            Some(rights) => rights.clone(),
+            None => MemberRights::load(&request, &organization, &member).await?,
+        };
+        known.insert(kind, rights.clone());
+        rows.push(Row { member, is_own, rights });
+    }
     let page = MembersPage {
         base,
         here: here(&request.visit, &organization),
         search: search.to_owned(),
-        list: ListPage { rows: rows(&request, &organization, members).await?, paging, command },
+        list: ListPage { rows, paging, command },
         invites,
     };
     feedback.show(&request, "Members", &page).await
@@ -66,24 +80,6 @@ async fn list_members(request: SignedIn, feedback: Feedback) -> PageResult {
 fn here(visit: &Visit, organization: &str) -> String {
     let query = Query::of([("search", visit.query("search").trim())]);
     query.at(Paging::offset(visit)).url(&MEMBERS.list(organization))
-}
-
-/// Returns the rows. To the API, the other members of one level are alike.
-async fn rows(request: &SignedIn, organization: &str, members: Vec<Member>) -> Result<Vec<Row>> {
-    let own = own_uuid(request, organization).await?;
-    let mut known: HashMap<(bool, u8), MemberRights> = HashMap::new();
-    let mut rows = Vec::new();
-    for member in members {
-        let is_own = own.as_ref() == Some(&member.user.uuid);
-        let kind = (is_own, member.level);
-        let rights = match known.get(&kind) {
-            Some(rights) => rights.clone(),
-            None => MemberRights::load(request, organization, &member).await?,
-        };
-        known.insert(kind, rights.clone());
-        rows.push(Row { member, is_own, rights });
-    }
-    Ok(rows)
 }
 
 impl Member {

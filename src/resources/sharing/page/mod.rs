@@ -87,7 +87,7 @@ pub(super) fn of_dashboard(
     token: &str,
 ) -> Result<PublicPage> {
     let shared = get_dashboard(tx, dashboard)?;
-    let title = named(shared.name.as_deref(), "Untitled dashboard");
+    let title = dashboard_name(shared.name.as_deref());
     let page = DashboardPage {
         title,
         description: shared.description.trim(),
@@ -169,13 +169,23 @@ impl<'p> Card<'p> {
     }
 
     fn name(insight: &SharedInsight) -> &str {
-        let otherwise = named(insight.derived_name.as_deref(), "Untitled insight");
-        named(insight.name.as_deref(), otherwise)
+        insight_name(insight.name.as_deref(), insight.derived_name.as_deref())
     }
 }
 
-fn named<'n>(name: Option<&'n str>, otherwise: &'n str) -> &'n str {
+/// Returns a name, or `otherwise` if the name is absent or blank.
+pub fn name_or<'n>(name: Option<&'n str>, otherwise: &'n str) -> &'n str {
     name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(otherwise)
+}
+
+/// Returns the name of a dashboard for people.
+pub fn dashboard_name(name: Option<&str>) -> &str {
+    name_or(name, "Untitled dashboard")
+}
+
+/// Returns the name of an insight for people: its own, or the derived one.
+pub fn insight_name<'n>(name: Option<&'n str>, derived: Option<&'n str>) -> &'n str {
+    name_or(name, name_or(derived, "Untitled insight"))
 }
 
 /// Puts each table into a box that scrolls, also by keyboard. Texts escape `<` and addresses encode it.
