@@ -36,7 +36,8 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.get("/console/projects/{project_id}/activity/news/", news);
     pages.get("/console/organizations/{organization_id}/activity/fields/", fields);
     pages.get("/console/projects/{project_id}/activity/fields/", fields);
-    revert::routes(pages);
+    pages.form("/console/organizations/{organization_id}/activity/revert/", revert::revert);
+    pages.form("/console/projects/{project_id}/activity/revert/", revert::revert);
 }
 
 #[derive(Template)]

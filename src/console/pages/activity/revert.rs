@@ -14,17 +14,8 @@ use super::log::{
 use super::reversal::{Reversal, is_unchanged, value_of};
 use super::words;
 
-const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/revert/";
-const OF_PROJECT: &str = "/console/projects/{project_id}/activity/revert/";
-
 /// The hidden field with the version that the page showed.
 const VERSION: &str = "version";
-
-pub(super) fn routes(pages: &mut Pages<'_>) {
-    for path in [OF_ORGANIZATION, OF_PROJECT] {
-        pages.form(path, revert);
-    }
-}
 
 /// A field on the page.
 struct Field {
@@ -63,7 +54,7 @@ impl RevertPage {
 }
 
 /// Shows what the request would do. A dry run decides whether it is offered.
-async fn revert(request: SignedIn) -> PageResult {
+pub(super) async fn revert(request: SignedIn) -> PageResult {
     let (mut case, frame) = Case::load(&request).await?;
     let mut failure = None;
     if request.visit.sends_form() {

@@ -183,10 +183,6 @@ pub(super) fn interval_label(value: &str) -> &str {
     INTERVALS.iter().find(|(known, _)| *known == value).map_or(value, |(_, label)| *label)
 }
 
-pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/batch_exports/new/", new);
-}
-
 #[derive(Template)]
 #[template(path = "console/pages/batch_exports/choose.html")]
 struct ChoosePage {
@@ -202,7 +198,7 @@ struct NewPage {
     form: Form,
 }
 
-async fn new(request: SignedIn) -> PageResult {
+pub(super) async fn new(request: SignedIn) -> PageResult {
     let project = request.visit.project_id()?;
     let base = BATCH_EXPORTS.list(&project);
     let create = Operation::new(CREATE, [&project]);

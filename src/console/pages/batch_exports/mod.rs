@@ -8,7 +8,7 @@ use forms::{Destination, destination_label, find_destination, interval_label};
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/projects/{project_id}/batch_exports/", list_exports, act_on_several);
-    forms::routes(pages);
+    pages.form("/console/projects/{project_id}/batch_exports/new/", forms::new);
     pages.page("/console/projects/{project_id}/batch_exports/{id}/", show, save);
     pages.post(PAUSES, |request| act(request, PAUSE));
     pages.post(UNPAUSES, |request| act(request, UNPAUSE));

@@ -7,10 +7,6 @@ use crate::http::form::Form;
 
 use super::tile::{self, COLUMNS, GridArea, LAST, MAX_HEIGHT};
 
-pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/dashboards/{id}/arrange/", arrange);
-}
-
 /// The dashboard with the form.
 #[derive(Template)]
 #[template(path = "console/pages/dashboards/arrange.html")]
@@ -61,7 +57,7 @@ impl Arrangement {
     }
 }
 
-async fn arrange(request: SignedIn) -> PageResult {
+pub(super) async fn arrange(request: SignedIn) -> PageResult {
     let mut page = Arrangement::load(&request).await?;
     let mut status = StatusCode::OK;
     if request.visit.sends_form() {

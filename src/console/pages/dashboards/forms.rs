@@ -25,12 +25,7 @@ const FORM: FormSpec = FormSpec::change(
     ],
 );
 
-pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/dashboards/new/", new);
-    pages.form("/console/projects/{project_id}/dashboards/{id}/edit/", edit);
-}
-
-async fn edit(request: SignedIn) -> PageResult {
+pub(super) async fn edit(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let (update, action) = (object.operation(DASHBOARD.update), object.page("edit/"));
     let (form, name) = if request.visit.sends_form() {
@@ -86,7 +81,7 @@ struct NewPage {
     form: Form,
 }
 
-async fn new(request: SignedIn) -> PageResult {
+pub(super) async fn new(request: SignedIn) -> PageResult {
     let project = request.visit.project_id()?;
     let origin = Origin::of(&request.visit);
     let (create, action) = (Operation::new(origin.operation, [&project]), origin.href(&project));

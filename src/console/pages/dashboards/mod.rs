@@ -14,12 +14,18 @@ use super::people::People;
 use super::prelude::*;
 use super::shareable::DASHBOARD;
 
+const MOVE_TILE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/move/";
+
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/projects/{project_id}/dashboards/", show, apply);
-    forms::routes(pages);
+    pages.form("/console/projects/{project_id}/dashboards/new/", forms::new);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/edit/", forms::edit);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/new/", tiles::new);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/", tiles::edit);
+    pages.form(MOVE_TILE, tiles::move_tile);
+    pages.get("/console/projects/{project_id}/dashboards/{id}/tiles/trash/", tiles::trash_page);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/arrange/", arrange::arrange);
     one::routes(pages);
-    tiles::routes(pages);
-    arrange::routes(pages);
 }
 
 async fn apply(request: SignedIn) -> PageResult {

@@ -8,15 +8,6 @@ use super::dashboard_choices;
 use super::forms::{name_in, name_of, name_version_and_refusal};
 use super::tile::COLORS;
 
-const MOVE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/move/";
-
-pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/new/", new);
-    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/", edit);
-    pages.form(MOVE, move_tile);
-    pages.get("/console/projects/{project_id}/dashboards/{id}/tiles/trash/", trash_page);
-}
-
 /// Applies a button of one tile: `only` has its action and the id of the tile. Returns the page that follows, or why the
 /// API refuses.
 ///
@@ -47,7 +38,7 @@ const COLOR: Input = Input::new("tiles.0.color").label("Color").choices(COLORS);
 
 const NEW_FORM: FormSpec = FormSpec::create("Add the text", &[TEXT, COLOR]);
 
-async fn new(request: SignedIn) -> PageResult {
+pub(super) async fn new(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let (update, action) = (object.operation(DASHBOARD.update), object.page("tiles/new/"));
     let (form, name) = if request.visit.sends_form() {
@@ -147,7 +138,7 @@ fn form_of(dashboard: &Value) -> &'static FormSpec {
     if insight.is_none_or(Value::is_null) { &TEXT_FORM } else { &INSIGHT_FORM }
 }
 
-async fn edit(request: SignedIn) -> PageResult {
+pub(super) async fn edit(request: SignedIn) -> PageResult {
     let path = TilePath::of(&request)?;
     let (dashboard, tile) = path.load(&request).await?;
     let (update, action) = (path.dashboard.operation(DASHBOARD.update), path.page(""));
@@ -191,7 +182,7 @@ struct MovePage {
     form: Option<Form>,
 }
 
-async fn move_tile(request: SignedIn) -> PageResult {
+pub(super) async fn move_tile(request: SignedIn) -> PageResult {
     let path = TilePath::of(&request)?;
     let (operation, action) = (path.dashboard.operation(MOVE_TILE), path.page("move/"));
     let form = if request.visit.sends_form() {
@@ -254,7 +245,7 @@ struct TrashPage {
     may_write: bool,
 }
 
-async fn trash_page(request: SignedIn) -> PageResult {
+pub(super) async fn trash_page(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let list = ListSpec::new(object.api("deleted_tiles/"), &object.page("tiles/trash/"));
     let list = list_page(&request, list).await?;

@@ -7,7 +7,7 @@ use crate::console::form::SubmittedForm;
 use crate::console::pages::prelude::*;
 use crate::console::words::{LEVELS, level_value};
 
-use super::{LIST, Link, show};
+use super::{Link, show};
 
 /// The maximum number of invites that one request creates.
 const MAX_INVITES: usize = 20;
@@ -38,12 +38,6 @@ const FORM: FormSpec = FormSpec::create(
 
 /// The text below the addresses if the service has no mail server.
 const WITHOUT_MAIL: &str = "One on each line, at most 20. The given name of the person may follow the address. The service has no mail server: the next page shows the links to hand over.";
-
-pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.post(LIST, create);
-    pages.post("/console/organizations/{organization_id}/invites/again/", again);
-    pages.form("/console/organizations/{organization_id}/invites/{id}/delete/", delete);
-}
 
 /// One address of the form: what errors name, and the members of its object.
 type Addressee = (String, Map<String, Value>);
@@ -123,7 +117,7 @@ pub(super) fn form(
 }
 
 /// Several addresses are invited together, or none. Only the request for one address returns a link.
-async fn create(request: SignedIn) -> PageResult {
+pub(super) async fn create(request: SignedIn) -> PageResult {
     let organization = request.visit.organization_id()?;
     let action = INVITES.list(&organization);
     let mut addressees = addressees(request.visit.form.value("target_email"));
@@ -211,7 +205,7 @@ const SEARCHED_AT_ONCE: usize = 1000;
 const INVITE: &str = "invite";
 
 /// Replaces an invite by an equal one.
-async fn again(request: SignedIn) -> PageResult {
+pub(super) async fn again(request: SignedIn) -> PageResult {
     let organization = request.visit.organization_id()?;
     let form = &request.visit.form;
     let body = serde_json::from_str(form.value(INVITE))
@@ -224,7 +218,7 @@ async fn again(request: SignedIn) -> PageResult {
 }
 
 /// Asks before an invite is deleted.
-async fn delete(request: SignedIn) -> PageResult {
+pub(super) async fn delete(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, INVITES)?;
     let done = with_notice(&object.list(), "invite-deleted");
     let Some(invite) = find(&request, &object.tenant, &object.id).await? else {

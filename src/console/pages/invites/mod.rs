@@ -18,7 +18,9 @@ const MAX_PROJECTS: usize = 100;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.get(LIST, list);
-    forms::routes(pages);
+    pages.post(LIST, forms::create);
+    pages.post("/console/organizations/{organization_id}/invites/again/", forms::again);
+    pages.form("/console/organizations/{organization_id}/invites/{id}/delete/", forms::delete);
 }
 
 /// The link of a new invite.

@@ -6,10 +6,6 @@ use crate::console::pages::people::{MEMBER, ROLE, Rule, RuleTable, Rules, Subjec
 use crate::console::pages::prelude::*;
 use crate::console::words::words;
 
-pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.page("/console/projects/{project_id}/access/", show, apply);
-}
-
 #[derive(Template)]
 #[template(path = "console/pages/projects/access.html")]
 struct AccessPage {
@@ -27,7 +23,7 @@ struct AccessPage {
     command: Command,
 }
 
-async fn apply(request: SignedIn) -> PageResult {
+pub(super) async fn apply(request: SignedIn) -> PageResult {
     let id = request.visit.project_id()?;
     let base = base(&id);
     let named = request.visit.query("form");
@@ -49,7 +45,7 @@ fn base(project: &str) -> String {
     format!("/console/projects/{project}/access/")
 }
 
-async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
+pub(super) async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let id = request.visit.project_id()?;
     let path = format!("/api/projects/{id}/access_controls/");
     let on_project: Rules = request.api.get(&path).await?;

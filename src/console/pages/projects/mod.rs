@@ -14,7 +14,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.post("/console/projects/{project_id}/settings/access/", of_access);
     pages.form("/console/projects/{project_id}/settings/token/", reset_token);
     pages.form("/console/projects/{project_id}/settings/delete/", delete);
-    access::routes(pages);
+    pages.page("/console/projects/{project_id}/access/", access::show, access::apply);
 }
 
 #[derive(Template)]
