@@ -104,8 +104,8 @@ const VERIFIED: FormSpec = FormSpec::change(
 struct DomainPage {
     object: ObjectPath,
     domain: Domain,
-    /// The proof of ownership, until the domain is verified.
-    wizard: Option<Wizard>,
+    /// What the DNS answers, until the domain is verified: `None` if the session may not ask, an error if nobody can ask now.
+    lookup: Option<Result<Option<Lookup>>>,
     once: String,
     may_verify: bool,
     /// The command that verifies the domain.
@@ -138,8 +138,15 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let operation = object.operation(UPDATE);
     let spec = spec(&domain);
     let form = spec.offered(&request, &operation, &object.page(""), &found, &mut feedback).await?;
-    let wizard =
-        if domain.is_verified { None } else { Some(Wizard::load(&request, &object).await?) };
+    let lookup = if domain.is_verified {
+        None
+    } else {
+        // The look-up has a deadline and a queue for each organization.
+        match request.api.get_if_allowed(&object.api("lookup/")).await {
+            Err(error) if error.status() != 503 => return Err(error.into()),
+            answer => Some(answer),
+        }
+    };
     let certificate = match domain.saml_x509_cert.as_deref() {
         None | Some("") => None,
         Some(_) => Some(request.api.get(&object.api("certificate/")).await?),
@@ -153,7 +160,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         certificate,
         object,
         domain,
-        wizard,
+        lookup,
         form,
     };
     feedback.show(&request, page.domain.name.clone(), &page).await
@@ -200,28 +207,4 @@ struct Lookup {
     found: Vec<String>,
     matches: bool,
     error: Option<String>,
-}
-
-/// The wizard of a domain.
-enum Wizard {
-    /// The session may not look the record up.
-    Refused,
-    /// The record cannot be looked up now.
-    Unavailable(String),
-    Asked(Lookup),
-}
-
-impl Wizard {
-    /// Looks the record up. The look-up has a deadline and a queue for each organization.
-    ///
-    /// # Errors
-    /// The errors of the API, except refusals and full queues.
-    async fn load(request: &SignedIn, domain: &ObjectPath) -> Result<Self> {
-        match request.api.get_if_allowed(&domain.api("lookup/")).await {
-            Ok(Some(lookup)) => Ok(Self::Asked(lookup)),
-            Ok(None) => Ok(Self::Refused),
-            Err(error) if error.status() == 503 => Ok(Self::Unavailable(error.detail().to_owned())),
-            Err(error) => Err(error),
-        }
-    }
 }
