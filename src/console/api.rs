@@ -192,11 +192,7 @@ impl Api {
         &self,
         path: &str,
     ) -> Result<Option<T>> {
-        match self.get(path).await {
-            Ok(found) => Ok(Some(found)),
-            Err(error) if matches!(error.status(), 403 | 404) => Ok(None),
-            Err(error) => Err(error),
-        }
+        if_allowed(self.get(path).await)
     }
 
     /// Reads the key of the session. Returns `None` in a session without a key.
@@ -300,11 +296,7 @@ impl Api {
     pub(super) async fn may(&self, operation: &Operation) -> Result<bool> {
         let (method, path) = operation.target(&self.table)?;
         let request = self.request(method, &path).extension(AccessProbe);
-        match self.send(request, Body::empty()).await {
-            Ok(_) => Ok(true),
-            Err(error) if matches!(error.status(), 403 | 404) => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(if_allowed(self.send(request, Body::empty()).await)?.is_some())
     }
 
     /// Returns the operations of the API.
@@ -318,6 +310,15 @@ impl Api {
 
     async fn send(&self, request: Builder, body: Body) -> Result<Reply> {
         self.client.send(request.body(body).map_err(Error::internal)?).await
+    }
+}
+
+/// Returns the outcome of a request that the session may lack the rights for. Returns `None` in that case.
+pub(super) fn if_allowed<T>(outcome: Result<T>) -> Result<Option<T>> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if matches!(error.status(), 403 | 404) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

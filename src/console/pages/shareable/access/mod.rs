@@ -3,6 +3,7 @@
 
 mod forms;
 
+use crate::console::api::if_allowed;
 use crate::console::pages::people::{RuleTable, Rules, Subjects};
 use crate::console::pages::prelude::*;
 
@@ -64,11 +65,9 @@ pub(super) async fn show(
         rule = Some(subjects.offer_in(form));
     }
     // A session that manages the object may be unable to view it.
-    let found = match request.api.get_versioned(&object.api("")).await {
-        Ok(found) => Some((found.read::<Shareable>()?, found.version)),
-        Err(error) if matches!(error.status(), 403 | 404) => None,
-        Err(error) => return Err(error.into()),
-    };
+    let found = if_allowed(request.api.get_versioned(&object.api("")).await)?;
+    let read = |found: Versioned| Ok::<_, Error>((found.read::<Shareable>()?, found.version));
+    let found = found.map(read).transpose()?;
     let name = found.as_ref().map(|(found, _)| kind.name(found).to_owned());
     let name = name.unwrap_or_else(|| format!("this {}", kind.objects.noun));
     let mut restriction = None;
