@@ -153,17 +153,11 @@ const PAGE_SIZE: usize = 50;
 #[derive(Template)]
 #[template(path = "console/pages/rules.html")]
 pub(super) struct RuleTable {
-    pub(super) rows: Vec<RuleRow>,
+    /// The rules, each with the name of its subject.
+    pub(super) rows: Vec<(String, Rule)>,
     paging: Paging,
     /// The URL that the buttons send the form to, if the session may remove rules.
     action: Option<String>,
-}
-
-/// A rule in the table.
-pub(super) struct RuleRow {
-    name: String,
-    level: String,
-    subject: String,
 }
 
 impl RuleTable {
@@ -180,11 +174,7 @@ impl RuleTable {
     ) -> Result<Self, Failure> {
         let url = |at| url(OFFSET, at);
         let (shown, paging) = Paging::of_all(rules, visit, OFFSET, PAGE_SIZE, url)?;
-        let rows = shown.iter().map(|rule| RuleRow {
-            name: subjects.name(rule),
-            level: rule.access_level.clone(),
-            subject: rule.subject(),
-        });
+        let rows = shown.iter().map(|rule| (subjects.name(rule), rule.clone()));
         Ok(Self { rows: rows.collect(), paging, action })
     }
 }

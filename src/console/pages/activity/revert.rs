@@ -17,14 +17,6 @@ use super::words;
 /// The hidden field with the version that the page showed.
 const VERSION: &str = "version";
 
-/// A field on the page.
-struct Field {
-    /// From the value as it is now to the former one.
-    change: ChangeRow,
-    /// From the value of the entry to the one as it is now, if others have changed it since.
-    since: Option<ChangeRow>,
-}
-
 #[derive(Template)]
 #[template(path = "console/pages/activity/revert.html")]
 struct RevertPage {
@@ -35,7 +27,9 @@ struct RevertPage {
     back: String,
     row: Row,
     is_restore: bool,
-    fields: Vec<Field>,
+    /// For each field, the change from the value as it is now to the former one, and from the value of the entry to the one as it
+    /// is now, if others have changed it since.
+    fields: Vec<(ChangeRow, Option<ChangeRow>)>,
     /// The fields that stay as they are.
     kept: Vec<String>,
     error: Option<String>,
@@ -49,7 +43,7 @@ struct RevertPage {
 impl RevertPage {
     /// Returns whether others have changed a field since.
     fn is_conflict(&self) -> bool {
-        self.fields.iter().any(|field| field.since.is_some())
+        self.fields.iter().any(|(_, since)| since.is_some())
     }
 }
 
@@ -131,7 +125,7 @@ impl Case {
         }
     }
 
-    fn field(&self, change: &Change, budget: &mut DiffBudget) -> Field {
+    fn field(&self, change: &Change, budget: &mut DiffBudget) -> (ChangeRow, Option<ChangeRow>) {
         let now = value_of(&self.object.body, &change.field).unwrap_or_default();
         let between = |before: &Value, after: &Value| Change {
             field: change.field.clone(),
@@ -140,10 +134,8 @@ impl Case {
         };
         let since = (!is_unchanged(&now, &change.after)).then(|| between(&change.after, &now));
         let scope = &self.entry.scope;
-        Field {
-            change: between(&now, &change.before).row(scope, budget).open(),
-            since: since.map(|change| change.row(scope, budget).open()),
-        }
+        let reverted = between(&now, &change.before).row(scope, budget).open();
+        (reverted, since.map(|change| change.row(scope, budget).open()))
     }
 }
 
