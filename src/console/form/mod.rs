@@ -46,15 +46,15 @@ pub(super) struct FormSpec {
     pub(super) id: &'static str,
     inputs: &'static [Input],
     /// The inputs that follow.
-    more: &'static [Input],
+    pub(super) more: &'static [Input],
     /// The label of the button.
     submit: &'static str,
     /// Whether the request has only the values that were changed.
     is_change: bool,
-    /// The operation whose body describes the fields, if it is another one.
-    described_by: Option<&'static str>,
-    /// A property and its value, which choose the schema of a union.
-    variant: Option<(&'static str, &'static str)>,
+    /// The operation whose body describes the fields, for an operation whose schema does not describe them.
+    pub(super) described_by: Option<&'static str>,
+    /// In a union of schemas, a property and its value: they choose the schema.
+    pub(super) variant: Option<(&'static str, &'static str)>,
 }
 
 impl FormSpec {
@@ -72,24 +72,6 @@ impl FormSpec {
     /// Sets the id, for a page with several forms.
     pub(super) const fn with_id(mut self, id: &'static str) -> Self {
         self.id = id;
-        self
-    }
-
-    /// Adds inputs at the end.
-    pub(super) const fn and(mut self, inputs: &'static [Input]) -> Self {
-        self.more = inputs;
-        self
-    }
-
-    /// Takes the fields from the body of another operation, for an operation whose schema does not describe them.
-    pub(super) const fn described_by(mut self, operation: &'static str) -> Self {
-        self.described_by = Some(operation);
-        self
-    }
-
-    /// In a union of schemas, chooses the one in which this property has this value.
-    pub(super) const fn variant(mut self, property: &'static str, value: &'static str) -> Self {
-        self.variant = Some((property, value));
         self
     }
 

@@ -23,15 +23,12 @@ const fn destination(
     about: &'static str,
     config: &'static [Input],
 ) -> Destination {
-    let create = FormSpec::create("Create batch export", EXPORT).and(config);
-    let change = FormSpec::change("Save", EXPORT).and(config).described_by(CREATE);
-    Destination {
-        name,
-        label,
-        about,
-        create: create.variant("type", name),
-        change: change.variant("type", name),
-    }
+    let mut create = FormSpec::create("Create batch export", EXPORT);
+    (create.more, create.variant) = (config, Some(("type", name)));
+    let mut change = FormSpec::change("Save", EXPORT);
+    (change.more, change.variant) = (config, Some(("type", name)));
+    change.described_by = Some(CREATE);
+    Destination { name, label, about, create, change }
 }
 
 const INTERVALS: &[(&str, &str)] = &[

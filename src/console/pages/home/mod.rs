@@ -125,16 +125,10 @@ const FIRST_NAME: &str = "My organization";
 /// The member of `has_seen_product_intro_for` of a user who dismissed the steps.
 const DISMISSED: &str = "console_first_steps";
 
-/// One of the first steps.
-struct Step {
-    text: &'static str,
-    href: String,
-    is_done: bool,
-}
-
 /// The first steps of a new workspace. They are shown until all are done, or until the user dismisses them.
 struct Steps {
-    steps: [Step; 3],
+    /// What to do, where, and whether it is done.
+    steps: [(&'static str, String, bool); 3],
     may_dismiss: bool,
 }
 
@@ -169,17 +163,13 @@ impl Steps {
         };
         let seen = user.has_seen_product_intro_for.unwrap_or_default();
         let base = format!("/console/organizations/{organization}/");
-        let step = |text, href, is_done| Step { text, href, is_done };
+        let has_invited = found.member_count > 1 || invites > 0;
         let steps = [
-            step("Name the organization", format!("{base}settings/"), found.name != FIRST_NAME),
-            step(
-                "Invite a colleague",
-                format!("{base}invites/"),
-                found.member_count > 1 || invites > 0,
-            ),
-            step("Create a key for a program", "/console/keys/new/".to_owned(), keys > 1),
+            ("Name the organization", format!("{base}settings/"), found.name != FIRST_NAME),
+            ("Invite a colleague", format!("{base}invites/"), has_invited),
+            ("Create a key for a program", "/console/keys/new/".to_owned(), keys > 1),
         ];
-        if seen.contains_key(DISMISSED) || steps.iter().all(|step| step.is_done) {
+        if seen.contains_key(DISMISSED) || steps.iter().all(|(_, _, is_done)| *is_done) {
             return Ok(None);
         }
         let may_dismiss = request.api.may(&Operation::new(UPDATE_USER, [])).await?;

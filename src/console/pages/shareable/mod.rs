@@ -310,16 +310,12 @@ impl ShareableKind {
 }
 
 impl Shareable {
-    /// Whether a tile shows an insight that the session may not view.
-    fn shows_hidden_insight(&self) -> bool {
-        self.tiles.iter().filter_map(|tile| tile.insight.as_ref()).any(TileInsight::is_hidden)
-    }
-
     /// Returns why the session cannot share the dashboard.
     fn reason_not_to_share(&self, is_enabled: bool) -> Option<&'static str> {
+        let mut insights = self.tiles.iter().filter_map(|tile| tile.insight.as_ref());
         if !self.rights.may_edit() {
             Some("Only users who may edit the dashboard can share it.")
-        } else if !is_enabled && self.shows_hidden_insight() {
+        } else if !is_enabled && insights.any(TileInsight::is_hidden) {
             Some(
                 "The dashboard shows an insight that you may not view. Only users who may view all its insights can share it.",
             )
