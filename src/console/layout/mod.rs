@@ -3,7 +3,6 @@
 mod account;
 mod command;
 mod navigation;
-mod notice;
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -15,12 +14,11 @@ use crate::base::error::{Error, Result};
 use super::api::Operation;
 use super::assets::icon;
 use super::headers::{policy_with_style, status_of};
-use super::visit::SignedIn;
+use super::visit::{SignedIn, Visit};
 use account::{Account, Tenant};
 use navigation::Group;
 
 pub(super) use command::{Command, quote};
-pub(super) use notice::{with_notice, with_notice_of};
 
 #[derive(Template)]
 #[template(path = "console/layout/frame.html")]
@@ -120,7 +118,7 @@ impl Frame {
             tenant,
             groups,
             may_create_organization: request.api.may(&create).await?,
-            notice: notice::of(&request.visit),
+            notice: notice_of(&request.visit),
             undo: None,
             refusal: None,
             status: StatusCode::OK,
@@ -175,5 +173,96 @@ impl Frame {
     pub(super) fn with_undo(mut self, undo: Option<Undo>) -> Self {
         self.undo = undo;
         self
+    }
+}
+
+/// The parameter of the query that names the notice: an object and a verb, such as `dashboard-created`.
+const DONE: &str = "done";
+/// The parameter with the number of objects, if there are several.
+const COUNT: &str = "count";
+
+/// The objects of notices: the name in the query, one of them, and several. A link can only choose among these texts.
+const OBJECTS: [(&str, &str, &str); 23] = [
+    ("access", "Access", "rules"),
+    ("arrangement", "Arrangement", "arrangements"),
+    ("change", "Change", "changes"),
+    ("collaborator", "Collaborator", "collaborators"),
+    ("dashboard", "Dashboard", "dashboards"),
+    ("domain", "Domain", "domains"),
+    ("export", "Batch export", "batch exports"),
+    ("insight", "Insight", "insights"),
+    ("invite", "Invite", "invites"),
+    ("key", "API key", "API keys"),
+    ("level", "Level", "levels"),
+    ("link", "Public link", "public links"),
+    ("member", "Member", "members"),
+    ("organization", "Organization", "organizations"),
+    ("page", "Public page", "public pages"),
+    ("profile", "Profile", "profiles"),
+    ("project", "Project", "projects"),
+    ("role", "Role", "roles"),
+    ("rule", "Rule", "rules"),
+    ("settings", "Settings", "settings"),
+    ("text", "Text", "texts"),
+    ("tile", "Tile", "tiles"),
+    ("token", "Token", "tokens"),
+];
+
+/// The verbs of notices.
+const VERBS: &str = "added created deleted disabled duplicated enabled moved paused removed replaced restored reverted \
+                     revoked saved unpaused verified";
+
+/// Another notice, with its name in the query.
+const LEFT: (&str, &str) = ("left", "You have left the organization.");
+
+/// The largest number of objects that a notice names. A form changes fewer.
+const MAX_COUNT: usize = 1000;
+
+/// Returns the notice that the page's query names.
+fn notice_of(visit: &Visit) -> Option<String> {
+    let count = visit.query(COUNT).parse().ok().filter(|count| (1..=MAX_COUNT).contains(count));
+    notice(visit.query(DONE), count.unwrap_or(1))
+}
+
+fn notice(name: &str, count: usize) -> Option<String> {
+    if name == LEFT.0 {
+        return Some(LEFT.1.to_owned());
+    }
+    let (object, verb) = name.split_once('-')?;
+    let (_, one, several) = OBJECTS.iter().find(|(known, ..)| *known == object)?;
+    let verb = VERBS.split(' ').find(|known| *known == verb)?;
+    Some(match count {
+        1 => format!("{one} {verb}."),
+        count => format!("{count} {several} {verb}."),
+    })
+}
+
+/// Returns the path of a page that shows a notice.
+pub(super) fn with_notice(path: &str, name: &'static str) -> String {
+    with_notice_of(path, name, 1)
+}
+
+/// Returns the path of a page that shows a notice about this number of objects.
+pub(super) fn with_notice_of(path: &str, name: &'static str, count: usize) -> String {
+    debug_assert!(notice(name, count).is_some(), "an unknown notice: {name}");
+    let separator = if path.contains('?') { '&' } else { '?' };
+    let count = if count == 1 { String::new() } else { format!("&{COUNT}={count}") };
+    format!("{path}{separator}{DONE}={name}{count}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notice_names_the_object_and_the_number() {
+        assert_eq!(notice("dashboard-created", 1).as_deref(), Some("Dashboard created."));
+        assert_eq!(notice("export-paused", 3).as_deref(), Some("3 batch exports paused."));
+        assert_eq!(notice("left", 1).as_deref(), Some("You have left the organization."));
+        for unknown in ["", "created", "dashboard", "dashboard-evil", "evil-created", "a-b-c"] {
+            assert_eq!(notice(unknown, 1), None, "{unknown}");
+        }
+        assert_eq!(with_notice("/a", "key-saved"), "/a?done=key-saved");
+        assert_eq!(with_notice_of("/a?b", "key-saved", 2), "/a?b&done=key-saved&count=2");
     }
 }

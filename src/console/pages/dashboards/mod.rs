@@ -1,6 +1,5 @@
 //! The dashboards of a project: their list with its filters and changes of one or many, and their names for other pages.
 
-mod arrange;
 mod forms;
 mod one;
 mod tile;
@@ -24,7 +23,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/", tiles::edit);
     pages.form(MOVE_TILE, tiles::move_tile);
     pages.get("/console/projects/{project_id}/dashboards/{id}/tiles/trash/", tiles::trash_page);
-    pages.form("/console/projects/{project_id}/dashboards/{id}/arrange/", arrange::arrange);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/arrange/", one::arrange);
     one::routes(pages);
 }
 
