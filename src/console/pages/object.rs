@@ -22,26 +22,28 @@ pub(super) struct Collection {
     id: fn(&Visit, &str) -> Result<String>,
 }
 
-const fn in_project(
+const fn collection(
+    tenants: &'static str,
     name: &'static str,
     noun: &'static str,
     id: fn(&Visit, &str) -> Result<String>,
 ) -> Collection {
-    Collection { tenants: "projects", name, noun, id }
+    Collection { tenants, name, noun, id }
 }
 
-const fn in_organization(name: &'static str, noun: &'static str) -> Collection {
-    Collection { tenants: "organizations", name, noun, id: Visit::uuid }
-}
-
-pub(super) const DASHBOARDS: &Collection = &in_project("dashboards", "dashboard", Visit::number);
-pub(super) const INSIGHTS: &Collection = &in_project("insights", "insight", Visit::number);
+pub(super) const DASHBOARDS: &Collection =
+    &collection("projects", "dashboards", "dashboard", Visit::number);
+pub(super) const INSIGHTS: &Collection =
+    &collection("projects", "insights", "insight", Visit::number);
 pub(super) const BATCH_EXPORTS: &Collection =
-    &in_project("batch_exports", "batch export", Visit::uuid);
-pub(super) const DOMAINS: &Collection = &in_organization("domains", "domain");
-pub(super) const INVITES: &Collection = &in_organization("invites", "invite");
-pub(super) const MEMBERS: &Collection = &in_organization("members", "member");
-pub(super) const ROLES: &Collection = &in_organization("roles", "role");
+    &collection("projects", "batch_exports", "batch export", Visit::uuid);
+pub(super) const DOMAINS: &Collection =
+    &collection("organizations", "domains", "domain", Visit::uuid);
+pub(super) const INVITES: &Collection =
+    &collection("organizations", "invites", "invite", Visit::uuid);
+pub(super) const MEMBERS: &Collection =
+    &collection("organizations", "members", "member", Visit::uuid);
+pub(super) const ROLES: &Collection = &collection("organizations", "roles", "role", Visit::uuid);
 
 impl Collection {
     /// Reads the id of the project or the organization in the page's path.
