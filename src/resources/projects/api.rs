@@ -182,7 +182,7 @@ fn store<T: Clone + Into<Value>>(attr: &str, merged: Patch<T>, slot: &mut Option
     if let Patch::Value(whole) = &merged {
         FreeForm::read(&whole.clone().into()).map_err(|error| error.with_attr_prefix(attr))?;
     }
-    merged.apply(slot);
+    Apply::<Option<T>>::apply(merged, slot);
     Ok(())
 }
 

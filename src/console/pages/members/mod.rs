@@ -48,7 +48,7 @@ async fn list_members(request: SignedIn, feedback: Feedback) -> PageResult {
     let search = request.visit.query("search").trim();
     let base = MEMBERS.list(&organization);
     let list = ListSpec::new(MEMBERS.api(&organization), &base).filtered([("search", search)]);
-    let ListPage { rows: members, paging, command } = list_page(&request, list).await?;
+    let ListPage::<Member> { rows: members, paging, command } = list_page(&request, list).await?;
     let invite = Operation::new("invites_create", [&organization]);
     let invites = request.api.may(&invite).await?;
     let invites = invites.then(|| format!("/console/organizations/{organization}/invites/"));
