@@ -73,13 +73,11 @@ impl Client {
     /// Returns the base of absolute URLs, without a trailing slash: `public_url` (`--public-url`)
     /// if it is set, else the client's scheme and host.
     pub fn base_url<'a>(&self, public_url: Option<&'a str>) -> Cow<'a, str> {
-        match public_url {
-            Some(url) => Cow::Borrowed(url.trim_end_matches('/')),
-            None => {
-                let scheme = if self.is_https { "https" } else { "http" };
-                Cow::Owned(format!("{scheme}://{}", self.host))
-            }
+        if let Some(url) = public_url {
+            return Cow::Borrowed(url.trim_end_matches('/'));
         }
+        let scheme = if self.is_https { "https" } else { "http" };
+        Cow::Owned(format!("{scheme}://{}", self.host))
     }
 }
 

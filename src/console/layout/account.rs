@@ -57,14 +57,14 @@ impl Account {
     pub(super) async fn load(api: &Api) -> Result<Self> {
         let Some(me) = api.get_if_allowed::<Me>("/api/users/@me/").await? else {
             let path = format!("/api/organizations/?limit={MAX_ORGANIZATIONS}");
-            let organizations = match api.get_if_allowed::<List<OrganizationName>>(&path).await? {
-                Some(found) => organization_links(&found.results),
-                None => {
-                    let ids = api.key().await?.map_or(Vec::new(), |key| key.scoped_organizations);
-                    // Their names are unknown.
-                    let link = |id: &String| TenantLink::organization(id, "Organization", None);
-                    ids.iter().map(link).collect()
-                }
+            let found = api.get_if_allowed::<List<OrganizationName>>(&path).await?;
+            let organizations = if let Some(found) = found {
+                organization_links(&found.results)
+            } else {
+                let ids = api.key().await?.map_or(Vec::new(), |key| key.scoped_organizations);
+                // Their names are unknown.
+                let link = |id: &String| TenantLink::organization(id, "Organization", None);
+                ids.iter().map(link).collect()
             };
             let (name, initials) = ("Signed in".to_owned(), "·".to_owned());
             return Ok(Self { name, initials, organizations, ..Self::default() });

@@ -41,7 +41,7 @@ pub(super) fn has_insights(cards: &[Card]) -> bool {
 
 /// The content of a tile.
 pub(super) enum Content {
-    Insight(InsightCard),
+    Insight(Box<InsightCard>),
     /// An insight that the caller may not view.
     Hidden,
     /// HTML from Markdown, already sanitized.
@@ -90,7 +90,10 @@ impl Tile {
             Some(insight) if insight.is_hidden() => Content::Hidden,
             Some(insight) => {
                 let definition = insight.query.as_ref().unwrap_or(&insight.filters);
-                Content::Insight(InsightCard { definition: Definition::of(definition), insight })
+                Content::Insight(Box::new(InsightCard {
+                    definition: Definition::of(definition),
+                    insight,
+                }))
             }
             None => text(self.text.and_then(|text| text.body).unwrap_or_default(), markdown_left),
         };

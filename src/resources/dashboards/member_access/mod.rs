@@ -312,7 +312,9 @@ impl Target {
                 // The rules are read once: there may be a thousand dashboards.
                 if !dashboards.is_empty() {
                     let access = CallerAccess::of(tx, &tenant)?;
-                    dashboards.iter().for_each(|one| restriction.add(&access.rights(one)));
+                    for one in dashboards {
+                        restriction.add(&access.rights(one));
+                    }
                 }
                 let rights = levels::on_insight(member, created_by, ruled, restriction);
                 (rights, rights.is_restricted() && rights.can_edit())
