@@ -48,8 +48,7 @@ async fn secret_rotation_invalidates_invite_links_and_new_ones_work() {
 
 #[tokio::test]
 async fn secret_rotation_replaces_the_tokens_of_public_pages() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let [shared, refreshed, closed, untouched] = [
         Board::make(&workspace, json!({ "name": "shared" })).await,
         Board::make(&workspace, json!({ "name": "refreshed" })).await,
@@ -57,12 +56,12 @@ async fn secret_rotation_replaces_the_tokens_of_public_pages() {
         Board::make(&workspace, json!({ "name": "untouched" })).await,
     ];
     let (insight, _) = Board::of_insight(&workspace, json!({ "name": "insight" })).await;
-    let of_insight = insight.enable(owner, true).await;
-    let mut old = vec![shared.enable(owner, true).await, refreshed.enable(owner, true).await];
-    old.push(refreshed.refresh(owner).await);
-    old.push(closed.enable(owner, true).await);
-    old.push(closed.enable(owner, false).await);
-    old.push(untouched.token(owner).await);
+    let of_insight = insight.enable(&owner, true).await;
+    let mut old = vec![shared.enable(&owner, true).await, refreshed.enable(&owner, true).await];
+    old.push(refreshed.refresh(&owner).await);
+    old.push(closed.enable(&owner, true).await);
+    old.push(closed.enable(&owner, false).await);
+    old.push(untouched.token(&owner).await);
     old.push(of_insight);
     let before = owner.get(&shared.sharing).await.version();
     let known = entries(&workspace);
@@ -72,18 +71,18 @@ async fn secret_rotation_replaces_the_tokens_of_public_pages() {
         assert_eq!(opened(&workspace, token).await, (404, 404), "{token}");
     }
     for board in [&shared, &refreshed] {
-        let token = board.token(owner).await;
+        let token = board.token(&owner).await;
         assert!(!old.contains(&token));
         assert_eq!(opened(&workspace, &token).await, (200, 200));
     }
-    let token = insight.token(owner).await;
+    let token = insight.token(&owner).await;
     assert!(!old.contains(&token));
     assert_eq!(opened(&workspace, &token).await, (200, 200));
     for board in [&closed, &untouched] {
-        let token = board.token(owner).await;
+        let token = board.token(&owner).await;
         assert!(!old.contains(&token));
         assert_eq!(opened(&workspace, &token).await, (404, 404));
-        assert_eq!(board.enable(owner, true).await, token, "the same token as before");
+        assert_eq!(board.enable(&owner, true).await, token, "the same token as before");
         assert_eq!(opened(&workspace, &token).await, (200, 200));
     }
     // The version changes too, so that clients notice the new token.
@@ -103,11 +102,10 @@ async fn secret_rotation_replaces_the_tokens_of_public_pages() {
 
 #[tokio::test]
 async fn secret_rotation_replaces_live_events_tokens_and_keeps_api_keys() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let project = format!("/api/projects/{}/", workspace.made.project_id);
     let live = async || owner.get(&project).await.ok()["live_events_token"].clone();
-    let made = make(owner, json!({ "label": "x", "scopes": ["user:read"] })).await;
+    let made = make(&owner, json!({ "label": "x", "scopes": ["user:read"] })).await;
     let rolled = owner.post(&at(&made, "roll/"), json!({ "grace_seconds": 3600 })).await.ok();
     let values = [&made, &rolled].map(|key| key["value"].as_str().expect("a value").to_owned());
     let mut seen = vec![live().await];

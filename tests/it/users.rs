@@ -19,8 +19,7 @@ fn unknown(id: &str) -> String {
 
 #[tokio::test]
 async fn user_has_exactly_these_fields() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let me = owner.get(ME).await.ok();
     owner.get("/api/users/@me").await.assert_is(200, me.clone());
     assert_eq!(me["organization"], owner.get(&workspace.organization("")).await.ok());
@@ -142,8 +141,7 @@ async fn invalid_user_field_is_rejected_and_nothing_is_changed() {
 
 #[tokio::test]
 async fn users_select_their_current_organization_and_project() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let (first, web) = (json!(workspace.made.organization_id), json!(workspace.made.project_id));
     let (id, project) = workspace.second_organization().await;
     let extra = format!("/api/organizations/{id}/projects/");

@@ -108,6 +108,12 @@ impl Workspace {
         Self::with(Config::default()).await
     }
 
+    /// Does what [`new`](Self::new) does, and returns the owner too.
+    pub async fn owned() -> (Self, TestClient) {
+        let workspace = Self::new().await;
+        (workspace.clone(), workspace.owner)
+    }
+
     /// Does what [`new`](Self::new) does, with this configuration. The default time limits of requests, bodies, name servers
     /// and the mail server become long ones, because a busy machine may exceed them.
     pub async fn with(config: Config) -> Self {

@@ -118,13 +118,12 @@ async fn every_change_of_a_member_creates_one_log_entry() {
 
 #[tokio::test]
 async fn every_change_of_access_creates_one_log_entry_with_the_level() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     workspace.member("ann", Level::Member).await;
     let (role, _) = add_role(&workspace, "Analysts").await;
     let role_id = role["id"].as_str().expect("an id");
     let (_, dashboard) =
-        make(&workspace, owner, json!({ "name": "A", "restriction_level": 37 })).await;
+        make(&workspace, &owner, json!({ "name": "A", "restriction_level": 37 })).await;
     let member = json!({ "organization_member": workspace.membership(ANN).await });
     let subjects = [(member, "2"), (json!({ "role": role_id }), role_id), (json!({}), "*")];
     let levels = ["viewer", "manager"];
@@ -146,7 +145,7 @@ async fn every_change_of_access_creates_one_log_entry_with_the_level() {
                 let changes = json!({ "access_level": [before, level] });
                 let item = format!("{item}:{of}");
                 let told = json!(["AccessControl", item, activity, name, changes]);
-                let (entry, _) = take(&workspace, owner, (Method::PUT, &path), sent, told).await;
+                let (entry, _) = take(&workspace, &owner, (Method::PUT, &path), sent, told).await;
                 assert_eq!(entry.meta.organization, workspace.made.organization_id);
                 assert_eq!(entry.meta.project, Some(workspace.made.project_id));
             }
@@ -161,14 +160,14 @@ async fn every_change_of_access_creates_one_log_entry_with_the_level() {
         (Method::DELETE, &one, json!({}), "deleted", json!([37, null])),
     ] {
         let told = json!(["DashboardCollaborator", "1:2", activity, "A", { "level": levels }]);
-        take(&workspace, owner, (method, path), sent, told).await;
+        take(&workspace, &owner, (method, path), sent, told).await;
     }
     let project = workspace.access_controls();
     owner.put(&project, json!({ "access_level": "none" })).await.ok();
     // Opening a closed project is a change of the project.
     let told = json!(["Project", "1", "updated", "Web", { "access_control": [true, false] }]);
     let sent = json!({ "access_level": null });
-    take(&workspace, owner, (Method::PUT, &project), sent, told).await;
+    take(&workspace, &owner, (Method::PUT, &project), sent, told).await;
     workspace.set_rule(&workspace.project(""), Some(ANN), "admin").await;
     let known = entries(&workspace);
     workspace.set_rule(&workspace.project(""), Some(ANN), "admin").await;
@@ -177,13 +176,12 @@ async fn every_change_of_access_creates_one_log_entry_with_the_level() {
 
 #[tokio::test]
 async fn every_change_of_a_project_creates_one_log_entry_without_secrets() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let webhook = |number: u8| json!({ "slack_incoming_webhook": format!("https://h.example/SECRET-{number}") });
     let list = workspace.organization("projects/");
     let told = json!(["Project", null, "created", "New", {}]);
     let sent = with(webhook(1), json!({ "name": "New" }));
-    let (made, body) = take(&workspace, owner, (Method::POST, &list), sent, told).await;
+    let (made, body) = take(&workspace, &owner, (Method::POST, &list), sent, told).await;
     let id = body["id"].clone();
     assert_eq!(json!([made.meta.project, made.fields.item_id]), json!([id, id.to_string()]));
     assert_eq!(made.meta.organization, workspace.made.organization_id);
@@ -205,10 +203,10 @@ async fn every_change_of_a_project_creates_one_log_entry_without_secrets() {
         ),
     ] {
         let told = json!(["Project", id.to_string(), "updated", "Newer", changes]);
-        take(&workspace, owner, (Method::PATCH, &path), sent, told).await;
+        take(&workspace, &owner, (Method::PATCH, &path), sent, told).await;
     }
     let told = json!(["Project", id.to_string(), "deleted", "Newer", {}]);
-    take(&workspace, owner, (Method::DELETE, &path), json!({}), told).await;
+    take(&workspace, &owner, (Method::DELETE, &path), json!({}), told).await;
 
     let token = body["api_token"].as_str().expect("a token");
     for entry in entries(&workspace) {
@@ -269,14 +267,13 @@ async fn every_change_of_a_dashboard_creates_one_log_entry() {
 
 #[tokio::test]
 async fn tile_changes_create_one_log_entry_of_the_dashboard() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, path) = make(&workspace, owner, json!({ "name": "A" })).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, path) = make(&workspace, &owner, json!({ "name": "A" })).await;
     let item = id.to_string();
     let insight = put_insight(&workspace, id, json!("I"), json!({})).await;
     let takes = async |sent: Value, activity: &str, changes: Value| {
         let told = json!(["Dashboard", item, activity, "A", changes]);
-        take(&workspace, owner, (Method::PATCH, &path), sent, told).await.0
+        take(&workspace, &owner, (Method::PATCH, &path), sent, told).await.0
     };
     let (text, new) = (1, insight + 1);
     let field = |tile: u64, name: &str| format!("tiles__{tile}__{name}");
@@ -352,23 +349,22 @@ async fn tile_changes_create_one_log_entry_of_the_dashboard() {
 
 #[tokio::test]
 async fn copy_is_logged_as_created_and_move_on_both_dashboards() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, path) = make(&workspace, owner, json!({ "name": "A" })).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, path) = make(&workspace, &owner, json!({ "name": "A" })).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
-    put_texts(owner, &path, &["t"]).await;
+    put_texts(&owner, &path, &["t"]).await;
     for deep in [false, true] {
         let sent = json!({ "use_dashboard": id, "duplicate_tiles": deep, "name": "B" });
         let told = json!(["Dashboard", null, "created", "B", {}]);
         let path = workspace.dashboards("");
-        take(&workspace, owner, (Method::POST, &path), sent, told).await;
+        take(&workspace, &owner, (Method::POST, &path), sent, told).await;
     }
     // A text that two dashboards show is recorded for the dashboard through which it was changed.
     let sent = json!({ "tiles": [{ "text": { "id": 1, "body": "u" } }] });
     let told_once = json!(["Dashboard", "2", "updated", "B", { "texts__1__body": ["t", "u"] }]);
     let beside = workspace.dashboards("2/");
-    take(&workspace, owner, (Method::PATCH, &beside), sent, told_once).await;
-    let (other, _) = make(&workspace, owner, json!({ "name": "C" })).await;
+    take(&workspace, &owner, (Method::PATCH, &beside), sent, told_once).await;
+    let (other, _) = make(&workspace, &owner, json!({ "name": "C" })).await;
     let known = entries(&workspace);
     let sent = json!({ "tile": { "id": tile }, "toDashboard": other });
     owner.patch(&format!("{path}move_tile/"), sent).await.assert_empty(200);
@@ -394,9 +390,8 @@ async fn copy_is_logged_as_created_and_move_on_both_dashboards() {
 
 #[tokio::test]
 async fn log_entry_size_is_limited_for_any_number_of_changed_tiles() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, path) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (_, path) = make(&workspace, &owner, json!({})).await;
     let known = entries(&workspace);
     let body = "b".repeat(900);
     let texts = vec![json!({ "text": { "body": body } }); 1000];

@@ -19,18 +19,17 @@ fn told_again(first: &Value) -> Value {
 
 #[tokio::test]
 async fn key_value_is_returned_once_and_not_stored() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let sent = json!({"label": "quite-a-label", "scopes": ["user:read"]});
-    let made = post_once(owner, KEYS, "one", &sent).await;
+    let made = post_once(&owner, KEYS, "one", &sent).await;
     assert_eq!(made.status, 201);
     let path = at(&made.body, "roll/");
-    let rolled = post_once(owner, &path, "one", &json!({"grace_seconds": 60})).await;
+    let rolled = post_once(&owner, &path, "one", &json!({"grace_seconds": 60})).await;
     assert_eq!(rolled.status, 200);
     for (path, sent, first) in
         [(KEYS, &sent, &made), (path.as_str(), &json!({"grace_seconds": 60}), &rolled)]
     {
-        is_replayed(&post_once(owner, path, "one", sent).await, first, &told_again(&first.body));
+        is_replayed(&post_once(&owner, path, "one", sent).await, first, &told_again(&first.body));
     }
     // Both values work, so nothing was rolled twice.
     for value in [&made.body, &rolled.body] {

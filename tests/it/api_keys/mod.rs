@@ -233,8 +233,7 @@ async fn key_field_of_any_json_type_is_accepted_or_rejected_by_name() {
 
 #[tokio::test]
 async fn limits_of_a_key_may_be_sent_back_in_the_order_of_its_command() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let second = workspace.add_project(json!({})).await;
     let limits = json!({"projects": [second, workspace.made.project_id]});
     workspace.limited_key(OWNER, &["*"], limits.clone()).await;

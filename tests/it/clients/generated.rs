@@ -7,8 +7,7 @@ use crate::support::Workspace;
 
 #[tokio::test]
 async fn generated_client_uses_insights_below_both_roots() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     for (count, root) in [(1, "/api/projects/1/"), (2, "/api/environments/1/")] {
         let list = format!("{root}insights/");
         let made = owner.post(&list, json!({"name": "Visitors", "tags": ["a"]})).await.ok();
@@ -32,8 +31,7 @@ async fn generated_client_uses_insights_below_both_roots() {
 
 #[tokio::test]
 async fn generated_client_resets_the_token_of_a_project_at_three_paths() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let mut tokens = Vec::new();
     for path in [
         "/api/projects/1/reset_token/".to_owned(),

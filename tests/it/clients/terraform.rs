@@ -42,8 +42,7 @@ async fn destroy_softly(caller: &TestClient, one: &str) {
 
 #[tokio::test]
 async fn insight_with_all_fields_is_created_updated_imported_and_destroyed() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (_workspace, owner) = Workspace::owned().await;
     let query = json!({"kind": "InsightVizNode", "source": {"kind": "TrendsQuery", "series": [
         {"kind": "EventsNode", "event": "$pageview", "math": "dau", "ratio": 1.0, "count": 1, "properties": {}},
     ], "dateRange": {"date_from": "-30d", "date_to": null}}});
@@ -51,27 +50,26 @@ async fn insight_with_all_fields_is_created_updated_imported_and_destroyed() {
         "name": "Visitors", "derived_name": "Pageviews", "description": "Daily", "query": query,
         "tags": ["growth", "weekly"], "deleted": false,
     });
-    let one = create(owner, INSIGHTS, state).await;
+    let one = create(&owner, INSIGHTS, state).await;
     let text = String::from_utf8(owner.get(&one).await.bytes).expect("text");
     assert!(text.contains(r#""ratio":1.0,"count":1"#), "{text}");
     // The name is removed; empty lists are left out.
     let cleared = json!({"name": "", "description": "", "query": query, "deleted": false});
-    let shown = apply(owner, &one, cleared).await;
+    let shown = apply(&owner, &one, cleared).await;
     assert_eq!(shown["derived_name"], "Pageviews");
     assert_eq!(shown["tags"], json!(["growth", "weekly"]));
     // The name was changed elsewhere, and the next apply sets it again.
     owner.patch(&one, json!({"name": "Other"})).await.ok();
-    apply(owner, &one, json!({"name": "Visitors", "query": query, "deleted": false})).await;
+    apply(&owner, &one, json!({"name": "Visitors", "query": query, "deleted": false})).await;
     let folder = json!({"name": "Visitors", "query": query, "_create_in_folder": "Unfiled/x"});
     let other = owner.post(INSIGHTS, folder).await;
     assert_eq!((other.status, other.body.get("_create_in_folder")), (201, None));
-    destroy_softly(owner, &one).await;
+    destroy_softly(&owner, &one).await;
 }
 
 #[tokio::test]
 async fn insight_queries_of_five_kinds_are_read_back_as_sent() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (_workspace, owner) = Workspace::owned().await;
     let viz =
         |source: &str| json!({"kind": "InsightVizNode", "source": {"kind": source, "series": []}});
     for query in [
@@ -81,15 +79,14 @@ async fn insight_queries_of_five_kinds_are_read_back_as_sent() {
         json!({"kind": "DataVisualizationNode", "source": {"kind": "HogQLQuery", "query": "select 1"}}),
         json!({"kind": "DataTableNode", "source": {"kind": "EventsQuery", "select": ["*"]}}),
     ] {
-        let one = create(owner, INSIGHTS, json!({"name": "Q", "query": query})).await;
-        destroy_softly(owner, &one).await;
+        let one = create(&owner, INSIGHTS, json!({"name": "Q", "query": query})).await;
+        destroy_softly(&owner, &one).await;
     }
 }
 
 #[tokio::test]
 async fn insight_moves_between_dashboards() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (_workspace, owner) = Workspace::owned().await;
     let mut boards = Vec::new();
     for name in ["A", "B"] {
         boards.push(owner.post(DASHBOARDS, json!({"name": name})).await.ok()["id"].clone());
@@ -97,31 +94,29 @@ async fn insight_moves_between_dashboards() {
     let (a, b) = (&boards[0], &boards[1]);
     let query = json!({"kind": "InsightVizNode", "source": {"kind": "TrendsQuery"}});
     let state = |dashboards: Value| json!({"name": "I", "query": query, "dashboards": dashboards});
-    let one = create(owner, INSIGHTS, state(json!([a]))).await;
+    let one = create(&owner, INSIGHTS, state(json!([a]))).await;
     let first = owner.get(&one).await.ok()["dashboard_tiles"][0]["id"].clone();
-    apply(owner, &one, state(json!([b]))).await;
+    apply(&owner, &one, state(json!([b]))).await;
     assert_eq!(owner.get(&format!("{DASHBOARDS}{a}/")).await.ok()["tiles"], json!([]));
-    apply(owner, &one, state(json!([a, b]))).await;
+    apply(&owner, &one, state(json!([a, b]))).await;
     let tiles = owner.get(&format!("{DASHBOARDS}{a}/")).await.ok()["tiles"].clone();
     assert_eq!((&tiles[0]["id"], tiles.as_array().map(Vec::len)), (&first, Some(1)));
-    destroy_softly(owner, &one).await;
+    destroy_softly(&owner, &one).await;
     assert_eq!(owner.get(&format!("{DASHBOARDS}{b}/")).await.ok()["tiles"], json!([]));
 }
 
 #[tokio::test]
 async fn dashboard_is_created_updated_and_destroyed() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (_workspace, owner) = Workspace::owned().await;
     let state = json!({"name": "Board", "description": "All", "pinned": true, "tags": ["a", "b"]});
-    let one = create(owner, DASHBOARDS, state).await;
-    apply(owner, &one, json!({"name": "Other", "description": "", "pinned": false})).await;
-    destroy_softly(owner, &one).await;
+    let one = create(&owner, DASHBOARDS, state).await;
+    apply(&owner, &one, json!({"name": "Other", "description": "", "pinned": false})).await;
+    destroy_softly(&owner, &one).await;
 }
 
 #[tokio::test]
 async fn project_settings_are_set_below_environments_and_read_back() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (_workspace, owner) = Workspace::owned().await;
     let one = "/api/environments/1/";
     assert!(owner.get(one).await.ok()["id"].is_u64());
     for (flag, mode) in [(true, 2), (false, 0)] {
@@ -131,33 +126,31 @@ async fn project_settings_are_set_below_environments_and_read_back() {
             "autocapture_web_vitals_opt_in": flag, "cookieless_server_hash_mode": mode,
             "app_urls": ["https://b.example", "https://a.example"], "recording_domains": [],
         });
-        apply(owner, one, sent).await;
+        apply(&owner, one, sent).await;
     }
     let before = owner.get(one).await.ok();
-    apply(owner, one, json!({"app_urls": []})).await;
+    apply(&owner, one, json!({"app_urls": []})).await;
     let after = owner.get("/api/projects/1/").await.ok();
     assert_eq!(after["recording_domains"], before["recording_domains"]);
 }
 
 #[tokio::test]
 async fn project_is_created_updated_and_destroyed_in_its_organization() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let list = workspace.organization("projects/");
-    let one = create(owner, &list, json!({"name": "Shop", "timezone": "Europe/Berlin"})).await;
-    apply(owner, &one, json!({"name": "Shop 2", "timezone": "UTC"})).await;
+    let one = create(&owner, &list, json!({"name": "Shop", "timezone": "Europe/Berlin"})).await;
+    apply(&owner, &one, json!({"name": "Shop 2", "timezone": "UTC"})).await;
     assert_eq!(owner.delete(&one).await.status, 204);
     owner.get(&one).await.assert_not_found("Not found.");
 }
 
 #[tokio::test]
 async fn role_and_its_membership_are_created_read_and_destroyed() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     workspace.member("ann", Level::Member).await;
     let uuid = workspace.uuid("ann@corp.example").await;
     let roles = workspace.organization("roles/");
-    let role = create(owner, &roles, json!({"name": "Engineers"})).await;
+    let role = create(&owner, &roles, json!({"name": "Engineers"})).await;
     let shown = owner.get(&role).await.ok();
     assert_eq!(shown["created_by"], Value::Null);
     let listed = owner.get(&format!("{roles}?limit=100")).await.ok();
@@ -170,7 +163,7 @@ async fn role_and_its_membership_are_created_read_and_destroyed() {
     assert!(made.body["joined_at"].is_string() && made.body["user"]["uuid"] == uuid);
     let membership = format!("{memberships}{}/", made.body["id"].as_str().expect("an id"));
     reads_back(&owner.get(&membership).await.ok(), &made.body);
-    apply(owner, &role, json!({"name": "Builders"})).await;
+    apply(&owner, &role, json!({"name": "Builders"})).await;
     for one in [&membership, &role] {
         assert_eq!(owner.delete(one).await.status, 204);
         owner.get(one).await.assert_not_found("Not found.");
@@ -211,10 +204,9 @@ async fn make_role(workspace: &Workspace, name: &str) -> Value {
 
 #[tokio::test]
 async fn default_access_of_a_project_changes_and_ends_as_none() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     for level in ["member", "admin", "none"] {
-        put_rule(owner, ON_PROJECT, &json!({"access_level": level})).await;
+        put_rule(&owner, ON_PROJECT, &json!({"access_level": level})).await;
     }
     let ann = workspace.member("ann", Level::Member).await;
     ann.get("/api/projects/1/").await.assert_not_found("Not found.");
@@ -222,8 +214,7 @@ async fn default_access_of_a_project_changes_and_ends_as_none() {
 
 #[tokio::test]
 async fn access_of_a_member_and_of_a_role_to_a_project_is_set_and_removed() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     workspace.member("ann", Level::Member).await;
     let member = workspace.membership("ann@corp.example").await;
     let role = make_role(&workspace, "Engineers").await;
@@ -231,16 +222,15 @@ async fn access_of_a_member_and_of_a_role_to_a_project_is_set_and_removed() {
         for level in ["member", "admin"] {
             let mut sent = subject.clone();
             sent["access_level"] = json!(level);
-            put_rule(owner, ON_PROJECT, &sent).await;
+            put_rule(&owner, ON_PROJECT, &sent).await;
         }
-        remove_rule(owner, ON_PROJECT, subject).await;
+        remove_rule(&owner, ON_PROJECT, subject).await;
     }
 }
 
 #[tokio::test]
 async fn rules_on_kinds_and_on_a_dashboard_are_set_and_removed() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     workspace.member("ann", Level::Member).await;
     let member = workspace.membership("ann@corp.example").await;
     let role = make_role(&workspace, "Engineers").await;
@@ -253,25 +243,24 @@ async fn rules_on_kinds_and_on_a_dashboard_are_set_and_removed() {
             sent["resource"] = json!(kind);
             for level in ["none", "viewer", "editor"] {
                 sent["access_level"] = json!(level);
-                put_rule(owner, ON_KINDS, &sent).await;
+                put_rule(&owner, ON_KINDS, &sent).await;
             }
-            remove_rule(owner, ON_KINDS, sent).await;
+            remove_rule(&owner, ON_KINDS, sent).await;
         }
         let mut sent = subject.clone();
         sent["resource"] = json!("dashboard");
         sent["resource_id"] = json!(board);
         sent["access_level"] = json!("viewer");
-        put_rule(owner, &on_one, &sent).await;
-        remove_rule(owner, &on_one, sent).await;
+        put_rule(&owner, &on_one, &sent).await;
+        remove_rule(&owner, &on_one, sent).await;
     }
 }
 
 #[tokio::test]
 async fn workflow_of_roles_projects_and_rules_runs_and_is_destroyed_in_order() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let projects = workspace.organization("projects/");
-    let project = create(owner, &projects, json!({"name": "RBAC"})).await;
+    let project = create(&owner, &projects, json!({"name": "RBAC"})).await;
     let id = owner.get(&project).await.ok()["id"].to_string();
     let on_project = format!("/api/projects/{id}/access_controls/");
     let on_kinds = format!("/api/projects/{id}/resource_access_controls/");
@@ -283,23 +272,23 @@ async fn workflow_of_roles_projects_and_rules_runs_and_is_destroyed_in_order() {
     for (levels, on_kind) in
         [(["admin", "member", "member"], "editor"), (["member", "admin", "member"], "viewer")]
     {
-        put_rule(owner, &on_project, &json!({"access_level": "none"})).await;
+        put_rule(&owner, &on_project, &json!({"access_level": "none"})).await;
         for (role, level) in roles.iter().zip(levels) {
-            put_rule(owner, &on_project, &json!({"role": role, "access_level": level})).await;
+            put_rule(&owner, &on_project, &json!({"role": role, "access_level": level})).await;
         }
         for (at, kind) in kinds.iter().cycle().take(6).enumerate() {
             let role = &roles[at % 3];
             let sent = json!({"resource": kind, "role": role, "access_level": on_kind});
-            put_rule(owner, &on_kinds, &sent).await;
+            put_rule(&owner, &on_kinds, &sent).await;
         }
     }
     for (at, kind) in kinds.iter().cycle().take(6).enumerate() {
-        remove_rule(owner, &on_kinds, json!({"resource": kind, "role": roles[at % 3]})).await;
+        remove_rule(&owner, &on_kinds, json!({"resource": kind, "role": roles[at % 3]})).await;
     }
     for role in &roles {
-        remove_rule(owner, &on_project, json!({ "role": role })).await;
+        remove_rule(&owner, &on_project, json!({ "role": role })).await;
     }
-    put_rule(owner, &on_project, &json!({"access_level": "none"})).await;
+    put_rule(&owner, &on_project, &json!({"access_level": "none"})).await;
     for role in &roles {
         let one = workspace.organization(&format!("roles/{}/", role.as_str().expect("an id")));
         assert_eq!(owner.delete(&one).await.status, 204);

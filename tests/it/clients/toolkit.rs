@@ -8,8 +8,7 @@ const INSIGHTS: &str = "/api/projects/1/insights/";
 
 #[tokio::test]
 async fn toolkit_creates_finds_updates_and_deletes_an_insight() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let query = json!({"kind": "InsightVizNode", "source": {"kind": "TrendsQuery"}});
     let sent = json!({"name": "Visitors", "query": query, "description": "Daily", "favorited": false, "tags": ["a"]});
     let made = owner.post(INSIGHTS, sent).await.ok();
@@ -41,8 +40,7 @@ async fn toolkit_creates_finds_updates_and_deletes_an_insight() {
 
 #[tokio::test]
 async fn toolkit_reads_projects_and_its_queries_are_not_served() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let one = owner.get("/api/projects/1/").await.ok();
     let listed = owner.get(&workspace.organization("projects/")).await.ok();
     assert_eq!(listed["results"][0]["id"], one["id"]);

@@ -51,8 +51,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn entries_say_who_did_what_and_what_changed() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let sent = json!({ "name": "Growth", "description": "How many people come here" });
     let (board, path) = owner.create(&workspace.dashboards(""), sent).await;
     owner.patch(&path, json!({ "name": "Sales" })).await.ok();
@@ -144,8 +143,7 @@ fn named(page: &Page) -> Vec<String> {
 
 #[tokio::test]
 async fn log_of_an_organization_leads_to_the_objects_of_its_projects() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let second = owner.post(&workspace.organization("projects/"), json!({ "name": "B" })).await;
     let second = second.ok()["id"].clone();
     let project = format!("/api/projects/{second}/");
@@ -330,8 +328,7 @@ async fn every_kind_and_activity_that_the_api_writes_has_words() {
 
 #[tokio::test]
 async fn long_changes_are_folded_and_times_are_exact_without_scripts() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
     let board = workspace.dashboards("1/");
     let layout = |y: usize| json!({ "sm": { "x": 0, "y": y, "w": 6, "h": 4 } });

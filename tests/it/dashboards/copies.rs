@@ -42,8 +42,7 @@ fn looks(mut tiles: Vec<Value>) -> Vec<Value> {
 
 #[tokio::test]
 async fn copy_has_tiles_and_filters_of_its_source_and_other_fields_from_the_request() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let ann = workspace.member("ann", Level::Member).await;
     let (source, one) = full(&workspace).await;
     let before = owner.get(&one).await.ok();
@@ -63,13 +62,13 @@ async fn copy_has_tiles_and_filters_of_its_source_and_other_fields_from_the_requ
         made.assert_is(201, expected.clone());
         ann.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected.clone());
         let tiles = expected["tiles"].as_array().expect("tiles").clone();
-        let known = shown(owner, &one).await;
+        let known = shown(&owner, &one).await;
         for (tile, known) in tiles.iter().zip(&known) {
             assert_ne!(tile["id"], known["id"]);
         }
         assert_eq!(looks(tiles), looks(known));
     }
-    let insight = &shown(owner, &one).await[0]["insight"];
+    let insight = &shown(&owner, &one).await[0]["insight"];
     assert_eq!(insight["dashboards"], json!([source, source + 1, source + 2]));
     assert_eq!(insight["dashboard_tiles"].as_array().map(Vec::len), Some(3));
     for name in ["name", "filters", "variables", "tags", "restriction_level"] {
@@ -80,11 +79,10 @@ async fn copy_has_tiles_and_filters_of_its_source_and_other_fields_from_the_requ
 
 #[tokio::test]
 async fn deep_copy_has_its_own_insights_and_texts() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Member).await;
     let (source, one) = full(&workspace).await;
-    let before = shown(owner, &one).await;
+    let before = shown(&owner, &one).await;
     let sent = json!({"use_dashboard": source, "duplicate_tiles": true});
     let (_, copy) = make(&workspace, &ann, sent).await;
     let after = shown(&ann, &copy).await;
@@ -106,14 +104,13 @@ async fn deep_copy_has_its_own_insights_and_texts() {
     // A change of the copy does not change the source.
     let sent = json!({"tiles": [{"id": after[2]["id"], "text": {"body": "mine"}}]});
     ann.patch(&copy, sent).await.ok();
-    assert_eq!(shown(owner, &one).await, before);
+    assert_eq!(shown(&owner, &one).await, before);
     workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
 async fn filters_in_the_request_override_those_of_the_source() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let (source, _) = full(&workspace).await;
     for (filters, shown) in [
         (json!({"a": 1}), json!([{"a": 1}, {}])),
@@ -138,19 +135,18 @@ async fn refuses_source(workspace: &Workspace, caller: &TestClient, list: &str, 
 
 #[tokio::test]
 async fn copy_source_must_be_a_live_dashboard_of_the_same_project() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let (source, one) = full(&workspace).await;
     let project = workspace.add_project(json!({})).await;
     let (eve, hers) = workspace.outsider("eve").await;
-    for (caller, project) in [(owner, &project), (&eve, &hers["project_id"])] {
+    for (caller, project) in [(&owner, &project), (&eve, &hers["project_id"])] {
         let list = format!("/api/projects/{project}/dashboards/");
         refuses_source(&workspace, caller, &list, &json!(source)).await;
     }
     owner.patch(&one, json!({"deleted": true})).await.ok();
     let list = workspace.dashboards("");
-    refuses_source(&workspace, owner, &list, &json!(source)).await;
-    refuses_source(&workspace, owner, &list, &json!(999_999)).await;
+    refuses_source(&workspace, &owner, &list, &json!(source)).await;
+    refuses_source(&workspace, &owner, &list, &json!(999_999)).await;
     let wrong = owner.post(&list, json!({"use_dashboard": 0, "duplicate_tiles": "maybe"})).await;
     wrong.assert_invalid("duplicate_tiles", "invalid_input", "Must be a valid boolean.");
     let none = owner.post(&list, json!({"use_dashboard": 0, "duplicate_tiles": true})).await.ok();
@@ -179,11 +175,10 @@ async fn copy_source_must_be_visible_to_the_caller() {
 
 #[tokio::test]
 async fn copies_and_empty_dashboards_can_be_copied() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (empty, _) = make(&workspace, owner, json!({})).await;
-    let (copy, _) = make(&workspace, owner, json!({"use_dashboard": empty})).await;
-    let (_, again) = make(&workspace, owner, json!({"use_dashboard": copy.to_string()})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (empty, _) = make(&workspace, &owner, json!({})).await;
+    let (copy, _) = make(&workspace, &owner, json!({"use_dashboard": empty})).await;
+    let (_, again) = make(&workspace, &owner, json!({"use_dashboard": copy.to_string()})).await;
     let shown = owner.get(&again).await.ok();
     assert_eq!(
         json!([shown["use_dashboard"], shown["creation_mode"], shown["tiles"]]),
@@ -195,8 +190,7 @@ async fn copies_and_empty_dashboards_can_be_copied() {
 /// Limits apply to what one request writes, and to what one response shows.
 #[tokio::test]
 async fn total_size_of_copied_tiles_is_limited() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let query = json!({ "kind": "HogQLQuery", "query": "x".repeat(30_000) });
     let template = json!({
         "template_name": "Heavy", "dashboard_description": "", "dashboard_filters": {},

@@ -9,9 +9,8 @@ use crate::support::refusals::Refusal;
 
 #[tokio::test]
 async fn invalid_fields_are_refused_and_nothing_is_written() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make(&workspace, owner, json!({"name": "A", "tags": ["t"]})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (_, one) = make(&workspace, &owner, json!({"name": "A", "tags": ["t"]})).await;
     let before = owner.get(&one).await.ok();
     let no_choice = |word: &str| {
         let detail = format!("\"{word}\" is not a valid choice.");
@@ -55,8 +54,7 @@ async fn invalid_fields_are_refused_and_nothing_is_written() {
 
 #[tokio::test]
 async fn values_are_accepted_in_several_spellings() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let list = workspace.dashboards("");
     let longest = ["c".repeat(255)];
     for (field, sent, shown) in [

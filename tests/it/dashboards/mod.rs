@@ -11,7 +11,6 @@ mod template_json;
 mod templates;
 
 use serde_json::{Map, Value, json};
-use steward::Config;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::batch_exports::with;
@@ -36,11 +35,11 @@ const USER: [&str; 9] = [
     "role_at_organization",
 ];
 
-/// A workspace whose clock stands at [`MOMENT`].
-pub async fn at_the_moment() -> Workspace {
-    let mut config = Config::default();
-    config.clock = Clock::Manual(ManualClock::at(Timestamp::from_micros(1_700_000_000_250_000)));
-    Workspace::with(config).await
+/// A workspace whose clock stands at [`MOMENT`], and its owner.
+pub async fn at_the_moment() -> (Workspace, TestClient) {
+    let clock = ManualClock::at(Timestamp::from_micros(1_700_000_000_250_000));
+    let workspace = Workspace::configured(|config| config.clock = Clock::Manual(clock)).await;
+    (workspace.clone(), workspace.owner)
 }
 
 /// The caller as an embedded user.
@@ -74,13 +73,12 @@ pub fn item(mut detail: Value) -> Value {
 
 #[tokio::test]
 async fn new_dashboard_has_the_documented_fields_and_defaults() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let list = workspace.dashboards("");
     owner.get(&list).await.assert_is(200, page(json!([])));
     let made = owner.post(&list, json!({})).await;
     let id = made.body["id"].as_u64().expect("an id");
-    let expected = detail(owner, id, json!({})).await;
+    let expected = detail(&owner, id, json!({})).await;
     made.assert_is(201, expected.clone());
     owner.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected.clone());
     owner.get(&list).await.assert_is(200, page(json!([item(expected)])));
@@ -88,8 +86,7 @@ async fn new_dashboard_has_the_documented_fields_and_defaults() {
 
 #[tokio::test]
 async fn every_request_field_of_a_new_dashboard_is_stored() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let sent = json!({
         "name": " Sales ",
         "description": "What we sold",
@@ -112,7 +109,7 @@ async fn every_request_field_of_a_new_dashboard_is_stored() {
         "access_control_version": "v1",
         "filters": {"date_from": "-7d"},
     });
-    let expected = detail(owner, id, changes).await;
+    let expected = detail(&owner, id, changes).await;
     made.assert_is(201, expected.clone());
     owner.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected);
     workspace.assert_file_valid().await;
@@ -120,8 +117,7 @@ async fn every_request_field_of_a_new_dashboard_is_stored() {
 
 #[tokio::test]
 async fn read_only_and_unknown_dashboard_fields_are_ignored() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let sent = json!({
         "id": 77, "created_at": "2001-01-01T00:00:00Z", "created_by": null, "is_shared": true,
         "creation_mode": "template", "effective_restriction_level": 37,
@@ -135,19 +131,18 @@ async fn read_only_and_unknown_dashboard_fields_are_ignored() {
     let made = owner.post(&workspace.dashboards(""), on_create).await;
     let id = made.body["id"].as_u64().expect("an id");
     assert_ne!(id, 77);
-    let expected = detail(owner, id, json!({})).await;
+    let expected = detail(&owner, id, json!({})).await;
     made.assert_is(201, expected.clone());
     owner.patch(&workspace.dashboards(&format!("{id}/")), sent).await.assert_is(200, expected);
 }
 
 #[tokio::test]
 async fn patch_changes_only_the_sent_fields() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let (id, one) =
-        make(&workspace, owner, json!({"name": "A", "tags": ["x"], "filters": {"a": 1}})).await;
+        make(&workspace, &owner, json!({"name": "A", "tags": ["x"], "filters": {"a": 1}})).await;
     let mut changes = json!({"name": "A", "tags": ["x"], "filters": {"a": 1}});
-    owner.patch(&one, json!({})).await.assert_is(200, detail(owner, id, changes.clone()).await);
+    owner.patch(&one, json!({})).await.assert_is(200, detail(&owner, id, changes.clone()).await);
     for (name, value) in [
         ("name", json!(null)),
         ("description", json!("d")),
@@ -158,7 +153,7 @@ async fn patch_changes_only_the_sent_fields() {
         ("name", json!("B")),
     ] {
         changes[name] = value.clone();
-        let expected = detail(owner, id, changes.clone()).await;
+        let expected = detail(&owner, id, changes.clone()).await;
         owner.patch(&one, json!({ name: value })).await.assert_is(200, expected.clone());
         owner.get(&one).await.assert_is(200, expected);
     }
@@ -167,8 +162,7 @@ async fn patch_changes_only_the_sent_fields() {
 
 #[tokio::test]
 async fn lists_are_sorted_by_pinned_then_name_then_null_then_id() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let mut expected = Vec::new();
     // Each with its expected place in the list. The order of creation differs.
     for (place, name, pinned) in [
@@ -188,7 +182,7 @@ async fn lists_are_sorted_by_pinned_then_name_then_null_then_id() {
         (5, json!("Z"), false),
     ] {
         let (id, _) =
-            make(&workspace, owner, json!({"name": name.clone(), "pinned": pinned})).await;
+            make(&workspace, &owner, json!({"name": name.clone(), "pinned": pinned})).await;
         expected.push((place, json!([id, name, pinned])));
     }
     expected.sort_by_key(|(place, _)| *place);
@@ -202,10 +196,9 @@ async fn lists_are_sorted_by_pinned_then_name_then_null_then_id() {
 
 #[tokio::test]
 async fn renamed_or_pinned_dashboard_moves_in_the_list() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (a, at_a) = make(&workspace, owner, json!({"name": "a"})).await;
-    let (b, at_b) = make(&workspace, owner, json!({"name": "b"})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (a, at_a) = make(&workspace, &owner, json!({"name": "a"})).await;
+    let (b, at_b) = make(&workspace, &owner, json!({"name": "b"})).await;
     for (path, sent, order) in [
         (&at_a, json!({}), [a, b]),
         (&at_a, json!({"name": "c"}), [b, a]),
@@ -221,9 +214,8 @@ async fn renamed_or_pinned_dashboard_moves_in_the_list() {
 
 #[tokio::test]
 async fn tags_are_normalized_sorted_replaced_and_cleared() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make(&workspace, owner, json!({"tags": [" Mixed Case ", "b", "B", "a"]})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (_, one) = make(&workspace, &owner, json!({"tags": [" Mixed Case ", "b", "B", "a"]})).await;
     for (sent, shown) in [
         (json!({}), json!(["a", "b", "mixed case"])),
         (json!({"tags": ["C", "c ", 5]}), json!(["5", "c"])),
@@ -237,10 +229,9 @@ async fn tags_are_normalized_sorted_replaced_and_cleared() {
 
 #[tokio::test]
 async fn filters_and_variables_are_replaced_and_empty_values_ignored() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     for name in ["filters", "variables"] {
-        let (_, one) = make(&workspace, owner, json!({})).await;
+        let (_, one) = make(&workspace, &owner, json!({})).await;
         for (sent, shown) in [
             (json!({"b": {"c": [null, 1.5, "x"]}}), json!({"b": {"c": [null, 1.5, "x"]}})),
             (json!({"d": 2}), json!({"d": 2})),
@@ -269,10 +260,9 @@ async fn filters_keep_the_order_of_their_members() {
 
 #[tokio::test]
 async fn patch_ignores_a_source_and_rejects_two() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
-    let unchanged = detail(owner, id, json!({})).await;
+    let (workspace, owner) = at_the_moment().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
+    let unchanged = detail(&owner, id, json!({})).await;
     for sent in [
         json!({"use_template": "No such"}),
         json!({"use_template": "DEFAULT_APP"}),
@@ -290,13 +280,12 @@ async fn patch_ignores_a_source_and_rejects_two() {
 
 #[tokio::test]
 async fn projects_share_dashboard_ids_but_not_dashboards() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (first, one) = make(&workspace, owner, json!({"name": "A"})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (first, one) = make(&workspace, &owner, json!({"name": "A"})).await;
     let other = workspace.add_project(json!({"name": "Two"})).await;
     let elsewhere = format!("/api/projects/{other}/dashboards/");
     let second = owner.post(&elsewhere, json!({"name": "B"})).await.ok();
-    let (third, _) = make(&workspace, owner, json!({"name": "C"})).await;
+    let (third, _) = make(&workspace, &owner, json!({"name": "C"})).await;
     let second_id = second["id"].as_u64().expect("an id");
     assert!(first < second_id && second_id < third, "{first} {second_id} {third}");
     owner.get(&format!("{elsewhere}{first}/")).await.assert_not_found("Not found.");

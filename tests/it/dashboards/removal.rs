@@ -16,10 +16,9 @@ use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 #[tokio::test]
 async fn deleted_dashboard_is_returned_once_and_then_404() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({"name": "A"})).await;
-    let gone = detail(owner, id, json!({"name": "B", "deleted": true})).await;
+    let (workspace, owner) = at_the_moment().await;
+    let (id, one) = make(&workspace, &owner, json!({"name": "A"})).await;
+    let gone = detail(&owner, id, json!({"name": "B", "deleted": true})).await;
     owner.patch(&one, json!({"deleted": true, "name": "B"})).await.assert_is(200, gone);
     owner.get(&one).await.assert_not_found("Not found.");
     owner.get(&workspace.dashboards("")).await.assert_is(200, page(json!([])));
@@ -28,11 +27,10 @@ async fn deleted_dashboard_is_returned_once_and_then_404() {
 
 #[tokio::test]
 async fn only_deleted_false_restores_a_dashboard() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let sent = json!({"name": "A", "tags": ["t"], "filters": {"a": 1}});
-    let (id, one) = make(&workspace, owner, sent.clone()).await;
-    let live = detail(owner, id, sent).await;
+    let (id, one) = make(&workspace, &owner, sent.clone()).await;
+    let live = detail(&owner, id, sent).await;
     owner.patch(&one, json!({"deleted": false})).await.assert_is(200, live.clone());
     owner.patch(&one, json!({"deleted": true})).await.ok();
     for sent in each(json!([
@@ -49,8 +47,7 @@ async fn only_deleted_false_restores_a_dashboard() {
 
 #[tokio::test]
 async fn delete_returns_405_without_a_body_for_any_id() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     for (list, allow) in [
         (workspace.dashboards(""), "GET, PATCH, HEAD, OPTIONS"),
         (workspace.project("insights/"), "GET, PUT, PATCH, HEAD, OPTIONS"),
@@ -77,31 +74,32 @@ async fn delete_returns_405_without_a_body_for_any_id() {
 
 #[tokio::test]
 async fn delete_insights_is_true_only_in_the_response_to_the_patch_that_set_it() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
-    let plain = detail(owner, id, json!({})).await;
-    let echoed = detail(owner, id, json!({"delete_insights": true})).await;
+    let (workspace, owner) = at_the_moment().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
+    let plain = detail(&owner, id, json!({})).await;
+    let echoed = detail(&owner, id, json!({"delete_insights": true})).await;
     owner.patch(&one, json!({"delete_insights": true})).await.assert_is(200, echoed);
     owner.get(&one).await.assert_is(200, plain.clone());
     owner.patch(&one, json!({"delete_insights": false})).await.assert_is(200, plain);
-    let gone = detail(owner, id, json!({"delete_insights": true, "deleted": true})).await;
+    let gone = detail(&owner, id, json!({"delete_insights": true, "deleted": true})).await;
     owner.patch(&one, json!({"deleted": true, "delete_insights": true})).await.assert_is(200, gone);
 }
 
 #[tokio::test]
 async fn restored_dashboard_has_all_its_tiles() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = at_the_moment().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
-    put_texts(owner, &one, &["kept", "removed before"]).await;
+    put_texts(&owner, &one, &["kept", "removed before"]).await;
     let whole = owner.get(&one).await.ok();
     let last = whole["tiles"][2]["id"].clone();
     owner.patch(&one, json!({"tiles": [{"id": last, "deleted": true}]})).await.ok();
     // A PATCH that deletes the dashboard also applies its changes of tiles, before the tiles are deleted.
     let sent = json!({"deleted": true, "tiles": [{"id": tile, "color": "red"}]});
-    owner.patch(&one, sent).await.assert_is(200, detail(owner, id, json!({"deleted": true})).await);
+    owner
+        .patch(&one, sent)
+        .await
+        .assert_is(200, detail(&owner, id, json!({"deleted": true})).await);
     for sent in [
         json!({"tiles": [{"id": tile, "deleted": false}]}),
         json!({"duplicate_tiles": [{"id": tile}]}),
@@ -173,10 +171,9 @@ async fn insights_are_deleted_on_request_unless_another_dashboard_shows_them() {
 
 #[tokio::test]
 async fn deleted_dashboard_is_no_longer_primary() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (first, one) = make(&workspace, owner, json!({})).await;
-    let (_, two) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (first, one) = make(&workspace, &owner, json!({})).await;
+    let (_, two) = make(&workspace, &owner, json!({})).await;
     let project = workspace.project("");
     owner.patch(&project, json!({"primary_dashboard": first})).await.ok();
     for (path, deleted, primary) in

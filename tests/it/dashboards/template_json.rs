@@ -43,8 +43,7 @@ async fn assert_nothing_made(workspace: &Workspace) {
 
 #[tokio::test]
 async fn dashboard_is_created_from_a_complete_template() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let sent = json!({
         "id": "0189", "team_id": 7, "created_at": "x", "image_url": null, "is_featured": true,
         "template_name": " Sign-ups ",
@@ -84,9 +83,9 @@ async fn dashboard_is_created_from_a_complete_template() {
         "description": "Who signs up",
         "filters": {"date_from": "-7d", "nested": {"b": [1, 2.5]}},
         "tags": ["a", "b"],
-        "tiles": tiles(owner, &made.body, &sent).await,
+        "tiles": tiles(&owner, &made.body, &sent).await,
     });
-    let expected = detail(owner, id, changes).await;
+    let expected = detail(&owner, id, changes).await;
     made.assert_is(200, expected.clone());
     owner.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected);
     let order = made.body["tiles"].as_array().expect("tiles").iter().map(|tile| tile["id"].clone());
@@ -96,8 +95,7 @@ async fn dashboard_is_created_from_a_complete_template() {
 
 #[tokio::test]
 async fn other_members_of_the_request_body_are_ignored() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let sent = json!({
         "template": template(json!({})),
         "name": [], "description": null, "pinned": "maybe", "deleted": 5, "use_template": null,
@@ -105,8 +103,8 @@ async fn other_members_of_the_request_body_are_ignored() {
         "filters": 1, "creation_context": "onboarding", "_create_in_folder": "a/b",
     });
     let made = owner.post(&workspace.dashboards("create_from_template_json"), sent).await;
-    let shown = tiles(owner, &made.body, &template(json!({}))).await;
-    made.assert_is(200, detail(owner, 1, json!({"name": "T", "tiles": shown})).await);
+    let shown = tiles(&owner, &made.body, &template(json!({}))).await;
+    made.assert_is(200, detail(&owner, 1, json!({"name": "T", "tiles": shown})).await);
 }
 
 #[tokio::test]

@@ -87,17 +87,16 @@ fn insight(sent: &Value, user: &Value) -> Value {
 #[tokio::test]
 async fn product_analytics_template_is_created_by_both_its_names() {
     for name in ["DEFAULT_APP", "Product analytics"] {
-        let workspace = at_the_moment().await;
-        let owner = &workspace.owner;
+        let (workspace, owner) = at_the_moment().await;
         let made = owner.post(&workspace.dashboards(""), json!({ "use_template": name })).await;
         let id = made.body["id"].as_u64().expect("an id");
         let changes = json!({
             "name": "Product analytics",
             "creation_mode": "template",
             "use_template": name,
-            "tiles": tiles(owner, &made.body, &parsed(APP)).await,
+            "tiles": tiles(&owner, &made.body, &parsed(APP)).await,
         });
-        let expected = detail(owner, id, changes).await;
+        let expected = detail(&owner, id, changes).await;
         made.assert_is(201, expected.clone());
         owner.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected.clone());
         let listed = page(json!([item(expected)]));
@@ -161,8 +160,7 @@ async fn product_analytics_has_the_six_documented_tiles_in_order() {
 
 #[tokio::test]
 async fn website_traffic_template_is_created_completely() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let sent = json!({"use_template": "WEBSITE_TRAFFIC"});
     let made = owner.post(&workspace.dashboards(""), sent).await;
     let id = made.body["id"].as_u64().expect("an id");
@@ -172,9 +170,9 @@ async fn website_traffic_template_is_created_completely() {
         "use_template": "WEBSITE_TRAFFIC",
         "filters": {"date_from": "-30d"},
         "tags": ["marketing"],
-        "tiles": tiles(owner, &made.body, &parsed(WEBSITE)).await,
+        "tiles": tiles(&owner, &made.body, &parsed(WEBSITE)).await,
     });
-    let expected = detail(owner, id, changes).await;
+    let expected = detail(&owner, id, changes).await;
     made.assert_is(201, expected.clone());
     owner.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected);
     let tiles = made.body["tiles"].as_array().expect("tiles").iter();
@@ -211,8 +209,7 @@ async fn template_name_is_used_only_if_the_request_has_no_name() {
 
 #[tokio::test]
 async fn template_replaces_filters_and_description_and_adds_its_tags() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     for (template, filters, tags) in [
         ("DEFAULT_APP", json!({}), json!(["a", "z"])),
         ("WEBSITE_TRAFFIC", json!({"date_from": "-30d"}), json!(["a", "marketing", "z"])),
@@ -240,7 +237,7 @@ async fn template_replaces_filters_and_description_and_adds_its_tags() {
             "effective_restriction_level": 37,
             "access_control_version": "v1",
         });
-        assert_eq!(made, detail(owner, id, changes).await);
+        assert_eq!(made, detail(&owner, id, changes).await);
     }
     let sent = json!({"use_template": "WEBSITE_TRAFFIC", "tags": ["Marketing "]});
     let made = owner.post(&workspace.dashboards(""), sent).await.ok();
@@ -254,8 +251,7 @@ async fn template_replaces_filters_and_description_and_adds_its_tags() {
 
 #[tokio::test]
 async fn unknown_template_or_source_is_rejected_and_creates_nothing() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let list = workspace.dashboards("");
     let names = ["No such", "default_app", "Website traffic", "DEFAULT_APP2", "<b>", "%s"];
     let mut cases = Vec::from(names.map(|name| {
@@ -288,7 +284,7 @@ async fn unknown_template_or_source_is_rejected_and_creates_nothing() {
         [(1, json!({"use_template": "", "use_dashboard": 0})), (2, json!({"use_template": " "}))]
     {
         let made = owner.post(&list, unset).await;
-        made.assert_is(201, detail(owner, id, json!({})).await);
+        made.assert_is(201, detail(&owner, id, json!({})).await);
     }
 }
 

@@ -83,17 +83,16 @@ async fn patch_me(caller: &TestClient, headers: &[(&str, &str)]) -> TestResponse
 
 #[tokio::test]
 async fn value_of_the_header_is_true_or_false() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     for value in ["true", "TRUE", "True"] {
-        assert_eq!(patch_me(owner, &[("dry-run", value)]).await.body["dry_run"], true, "{value}");
+        assert_eq!(patch_me(&owner, &[("dry-run", value)]).await.body["dry_run"], true, "{value}");
     }
     for value in ["", "yes", "1", "true, true", "tru\u{e9}"] {
-        let answer = patch_me(owner, &[("dry-run", value)]).await;
+        let answer = patch_me(&owner, &[("dry-run", value)]).await;
         answer.assert_invalid("Dry-Run", "invalid_input", "Send `true` or `false`.");
         assert!(!answer.headers.contains_key("dry-run"));
     }
-    let twice = patch_me(owner, &[("dry-run", "true"), ("dry-run", "true")]).await;
+    let twice = patch_me(&owner, &[("dry-run", "true"), ("dry-run", "true")]).await;
     twice.assert_invalid("Dry-Run", "invalid_input", "Send `true` or `false`.");
     // Without a valid key, the value does not count.
     patch_me(&workspace.anonymous(), &[("dry-run", "yes")]).await.is_no_key();
@@ -101,7 +100,7 @@ async fn value_of_the_header_is_true_or_false() {
     let read = owner.fetch(Method::GET, "/api/users/@me/", &[("dry-run", "yes")], "").await;
     assert_eq!((read.status, &read.body["first_name"]), (200, &json!("Olga")));
     assert!(!read.headers.contains_key("dry-run"));
-    let changed = patch_me(owner, &[("dry-run", "FALSE")]).await;
+    let changed = patch_me(&owner, &[("dry-run", "FALSE")]).await;
     assert_eq!((changed.status, &changed.body["first_name"]), (200, &json!("Other")));
     assert!(!changed.headers.contains_key("dry-run"));
 }
@@ -143,27 +142,26 @@ async fn errors_are_those_of_the_request() {
 
 #[tokio::test]
 async fn secrets_are_null_and_no_key_becomes_valid() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let key = json!({ "label": "x", "scopes": ["user:read"] });
-    let made = dry_run(owner, Method::POST, KEYS, Some(&key)).await.ok();
+    let made = dry_run(&owner, Method::POST, KEYS, Some(&key)).await.ok();
     assert_eq!((&made["status"], &made["response"]["value"]), (&json!(201), &Value::Null));
     assert_eq!(owner.get(KEYS).await.ok().as_array().expect("keys").len(), 1);
     let board = Board::make(&workspace, json!({})).await;
     let shared = json!({ "enabled": true });
-    let shown = dry_run(owner, Method::PATCH, &board.sharing, Some(&shared)).await.ok();
+    let shown = dry_run(&owner, Method::PATCH, &board.sharing, Some(&shared)).await.ok();
     let shown = &shown["response"];
     assert_eq!((&shown["enabled"], &shown["access_token"]), (&json!(true), &Value::Null));
     // The token of a public page that is shared already is shown by GET alone.
-    let token = board.enable(owner, true).await;
-    let shown = dry_run(owner, Method::POST, &board.refresh, Some(&json!({}))).await;
+    let token = board.enable(&owner, true).await;
+    let shown = dry_run(&owner, Method::POST, &board.refresh, Some(&json!({}))).await;
     assert_eq!(shown.body["response"]["access_token"], Value::Null);
     assert!(!String::from_utf8_lossy(&shown.bytes).contains(&token));
     let page = workspace.anonymous().get(&format!("/shared/{token}.json")).await;
     assert_eq!(page.status, 200);
     let invite = json!({ "target_email": "a@x.example" });
     let invites = workspace.organization("invites/");
-    let shown = &dry_run(owner, Method::POST, &invites, Some(&invite)).await.ok()["response"];
+    let shown = &dry_run(&owner, Method::POST, &invites, Some(&invite)).await.ok()["response"];
     assert_eq!(
         [&shown["target_email"], &shown["accept_url"]],
         [&invite["target_email"], &Value::Null]
@@ -212,20 +210,19 @@ async fn idempotency_key_is_neither_stored_nor_looked_up() {
 
 #[tokio::test]
 async fn large_responses_are_those_of_the_request() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let board = Board::make(&workspace, json!({ "name": "Large" })).await;
     let texts: Vec<String> = (0..150).map(|number| format!("text {number}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     for some in texts.chunks(50) {
-        put_texts(owner, &board.one, some).await;
+        put_texts(&owner, &board.one, some).await;
     }
     let renamed = json!({ "name": "Renamed" });
-    let shown = compare(&workspace, owner, Method::PATCH, &board.one, renamed).await;
+    let shown = compare(&workspace, &owner, Method::PATCH, &board.one, renamed).await;
     assert_eq!(shown["response"]["tiles"].as_array().expect("tiles").len(), 150);
     let copied = json!({ "use_dashboard": board.id, "name": "Copy", "duplicate_tiles": true });
     let path = workspace.dashboards("");
-    let shown = compare(&workspace, owner, Method::POST, &path, copied).await;
+    let shown = compare(&workspace, &owner, Method::POST, &path, copied).await;
     assert_eq!(shown["response"]["tiles"].as_array().expect("tiles").len(), 150);
     for number in 0..60 {
         workspace.add_project(json!({ "name": format!("P{number}") })).await;
@@ -235,7 +232,7 @@ async fn large_responses_are_those_of_the_request() {
         (organization.as_str(), json!({ "name": "Renamed" })),
         ("/api/users/@me/", json!({ "theme_mode": "dark" })),
     ] {
-        compare(&workspace, owner, Method::PATCH, path, sent).await;
+        compare(&workspace, &owner, Method::PATCH, path, sent).await;
     }
     workspace.assert_file_valid().await;
 }
@@ -249,8 +246,7 @@ fn summaries(shown: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn activity_has_only_entries_that_the_caller_may_read() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let board = Board::make(&workspace, json!({ "name": "Plan" })).await;
     let renamed = json!({ "name": "Other" });
     // A key without the scope of the log.
@@ -283,13 +279,13 @@ async fn activity_has_only_entries_that_the_caller_may_read() {
             &["User updated"],
         ),
         // A request that changes nothing records nothing.
-        (owner, Method::PATCH, &board.one, Some(json!({ "name": "Plan" })), &[]),
+        (&owner, Method::PATCH, &board.one, Some(json!({ "name": "Plan" })), &[]),
     ] {
         let shown = dry_run(caller, method, path, sent.as_ref()).await.ok();
         assert_eq!(summaries(&shown), expected, "{path}");
     }
     // The dashboard is hidden from the member once the rule applies.
     let sent = json!({ "access_control": true });
-    dry_run(owner, Method::PATCH, &workspace.project(""), Some(&sent)).await.ok();
+    dry_run(&owner, Method::PATCH, &workspace.project(""), Some(&sent)).await.ok();
     assert_eq!(member.get(&board.one).await.status, 200);
 }

@@ -31,8 +31,7 @@ async fn percent_encoded_at_sign_in_fixed_path_segments_is_accepted() {
 
 #[tokio::test]
 async fn percent_encoded_at_sign_in_path_parameters_is_accepted() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (_workspace, owner) = Workspace::owned().await;
     for path in [
         "/api/organizations/@current/",
         "/api/organizations/@current/projects/@current/",

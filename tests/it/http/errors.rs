@@ -155,9 +155,8 @@ async fn head_responds_like_get_without_a_body() {
 
 #[tokio::test]
 async fn paths_with_and_without_trailing_slash_respond_equally() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make(&workspace, owner, json!({"name": "A"})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (_, one) = make(&workspace, &owner, json!({"name": "A"})).await;
     for path in [one.clone(), "/api/users/@me/".to_owned(), workspace.organization("")] {
         let slashed = owner.get(&path).await;
         owner.get(path.trim_end_matches('/')).await.assert_is(200, slashed.ok());
@@ -171,9 +170,8 @@ async fn paths_with_and_without_trailing_slash_respond_equally() {
 
 #[tokio::test]
 async fn current_refers_to_the_callers_organization_and_project() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make(&workspace, owner, json!({"name": "A"})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (_, one) = make(&workspace, &owner, json!({"name": "A"})).await;
     let expected = owner.get(&one).await.ok();
     let id = expected["id"].to_string();
     owner.get(&format!("/api/projects/@current/dashboards/{id}/")).await.assert_is(200, expected);

@@ -75,14 +75,13 @@ async fn objects(workspace: &Workspace) -> Vec<(String, Value)> {
 
 #[tokio::test]
 async fn matching_if_none_match_returns_304() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     for (path, change) in objects(&workspace).await {
         let shown = owner.get(&path).await;
         let tag = tag(&shown);
         assert_eq!(shown.status, 200, "{path}");
         for sent in [&tag, &format!("W/{tag}"), "*", &format!("\"other\", {tag}")] {
-            is_not_modified(&get_if_none_match(owner, &path, sent).await, &tag);
+            is_not_modified(&get_if_none_match(&owner, &path, sent).await, &tag);
         }
         let head = owner.fetch(Method::HEAD, &path, &[], "").await;
         assert_eq!((head.status, &head.headers["etag"]), (200, &shown.headers["etag"]), "{path}");
@@ -98,11 +97,10 @@ async fn matching_if_none_match_returns_304() {
 
 #[tokio::test]
 async fn stale_if_match_is_rejected_and_changes_nothing() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     for (path, change) in objects(&workspace).await {
         let old = tag(&owner.get(&path).await);
-        let changed = patch_if_match(owner, &path, &old, change.clone()).await;
+        let changed = patch_if_match(&owner, &path, &old, change.clone()).await;
         assert_eq!(changed.status, 200, "{path}: {}", changed.body);
         let new = tag(&changed);
         let shown = owner.get(&path).await;
@@ -111,12 +109,12 @@ async fn stale_if_match_is_rejected_and_changes_nothing() {
         for sent in
             [&*old, &format!("W/{new}"), "\"other\"", "", "\"1e9-0\"", &format!("{old}, W/{new}")]
         {
-            patch_if_match(owner, &path, sent, change.clone()).await.assert_stale();
+            patch_if_match(&owner, &path, sent, change.clone()).await.assert_stale();
         }
         owner.get(&path).await.assert_is(200, shown.body.clone());
         assert_eq!(entries(&workspace), known, "{path}");
         for sent in [&*new, "*", &format!("{old}, {new}")] {
-            let answer = patch_if_match(owner, &path, sent, json!({})).await;
+            let answer = patch_if_match(&owner, &path, sent, json!({})).await;
             assert_eq!((answer.status, tag(&answer)), (200, new.clone()), "{path}");
         }
     }
@@ -125,8 +123,7 @@ async fn stale_if_match_is_rejected_and_changes_nothing() {
 
 #[tokio::test]
 async fn delete_with_if_match_requires_the_current_version() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     workspace.member("ann", Level::Member).await;
     let ann = workspace.uuid("ann@corp.example").await;
     let members = workspace.organization(&format!("members/{ann}/"));
@@ -137,67 +134,65 @@ async fn delete_with_if_match_requires_the_current_version() {
     let (_, domain) = domains::add(&workspace, "corp.example").await;
     let old = current(&domain).await;
     owner.patch(&domain, json!({ "saml_entity_id": "x" })).await.ok();
-    assert_deleted_if_current(owner, &domain, &old, &current(&domain).await).await;
+    assert_deleted_if_current(&owner, &domain, &old, &current(&domain).await).await;
 
     let invites = workspace.organization("invites/");
     let invite = owner.post(&invites, json!({ "target_email": "bob@corp.example" })).await;
     let path = format!("{invites}{}/", invite.body["id"].as_str().expect("an id"));
-    assert_deleted_if_current(owner, &path, "\"7-0\"", &invite.tag()).await;
+    assert_deleted_if_current(&owner, &path, "\"7-0\"", &invite.tag()).await;
 
     let key = owner.post(KEYS, json!({ "label": "x", "scopes": ["user:read"] })).await;
     let rolled = owner.post(&at(&key.body, "roll/"), json!({})).await;
     let path = at(&key.body, "");
-    patch_if_match(owner, &path, &key.tag(), json!({ "label": "y" })).await.assert_stale();
-    assert_deleted_if_current(owner, &path, &key.tag(), &rolled.tag()).await;
+    patch_if_match(&owner, &path, &key.tag(), json!({ "label": "y" })).await.assert_stale();
+    assert_deleted_if_current(&owner, &path, &key.tag(), &rolled.tag()).await;
 
     let (_, role) = add_role(&workspace, "Analysts").await;
     let added = add_to_role(&workspace, &role, "ann@corp.example").await;
     let path = format!("{role}role_memberships/{}/", added["id"].as_str().expect("an id"));
-    assert_deleted_if_current(owner, &path, "\"0-a\"", &current(&path).await).await;
+    assert_deleted_if_current(&owner, &path, "\"0-a\"", &current(&path).await).await;
 
     let rows = format!("{board}collaborators/");
     let row = owner.post(&rows, json!({ "user_uuid": ann, "level": 37 })).await;
-    assert_deleted_if_current(owner, &format!("{rows}{ann}/"), "\"7-0\"", &row.tag()).await;
+    assert_deleted_if_current(&owner, &format!("{rows}{ann}/"), "\"7-0\"", &row.tag()).await;
 
     let old = owner.patch(&members, json!({ "level": 8 })).await.tag();
     owner.patch(&members, json!({ "level": 1 })).await.ok();
-    patch_if_match(owner, &members, &old, json!({ "level": 8 })).await.assert_stale();
-    assert_deleted_if_current(owner, &members, &old, &current(&members).await).await;
+    patch_if_match(&owner, &members, &old, json!({ "level": 8 })).await.assert_stale();
+    assert_deleted_if_current(&owner, &members, &old, &current(&members).await).await;
 
     let (_, [export, _]) = batch_exports::add(&workspace, batch_exports::nowhere("Nightly")).await;
     let project = format!("/api/projects/{}/", workspace.made.project_id);
     for path in [export, project, workspace.organization("")] {
-        assert_deleted_if_current(owner, &path, "\"99-0\"", &current(&path).await).await;
+        assert_deleted_if_current(&owner, &path, "\"99-0\"", &current(&path).await).await;
     }
 }
 
 #[tokio::test]
 async fn recorded_key_use_changes_the_etag_but_does_not_fail_if_match() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let key = owner.post(KEYS, json!({ "label": "x", "scopes": ["user:read"] })).await.ok();
     let (path, id) = (at(&key, ""), serde_json::from_value(key["id"].clone()).expect("an id"));
     let known = tag(&owner.get(&path).await);
     let now = Timestamp::from_micros(1_700_000_000_000_000);
     workspace.write(move |tx| record_use(tx, id, now)).await;
-    let read = get_if_none_match(owner, &path, &known).await;
+    let read = get_if_none_match(&owner, &path, &known).await;
     assert_eq!((read.status, &read.body["last_used_at"]), (200, &json!("2023-11-14T22:13:20Z")));
-    let changed = patch_if_match(owner, &path, &known, json!({ "label": "y" })).await;
+    let changed = patch_if_match(&owner, &path, &known, json!({ "label": "y" })).await;
     assert_eq!(changed.status, 200, "{}", changed.body);
-    patch_if_match(owner, &path, &known, json!({ "label": "z" })).await.assert_stale();
+    patch_if_match(&owner, &path, &known, json!({ "label": "z" })).await.assert_stale();
 
     // Reading `@current` records a use of the key, which must not outdate its tag.
     let own = tag(&owner.get(CURRENT).await);
     let path = at(&owner.get(CURRENT).await.ok(), "");
-    let changed = patch_if_match(owner, &path, &own, json!({ "label": "mine" })).await;
+    let changed = patch_if_match(&owner, &path, &own, json!({ "label": "mine" })).await;
     assert_eq!(changed.status, 200, "{}", changed.body);
 }
 
 /// A tag of a deleted record must not match a record that is created later under the same key.
 #[tokio::test]
 async fn etag_of_a_deleted_record_does_not_match_its_replacement() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     workspace.member("ann", Level::Member).await;
     let ann = workspace.uuid("ann@corp.example").await;
     let (_, one) = owner.create(&workspace.dashboards(""), json!({})).await;
@@ -209,7 +204,7 @@ async fn etag_of_a_deleted_record_does_not_match_its_replacement() {
     for _ in 0..3 {
         let made = owner.post(&rows, json!({ "user_uuid": ann, "level": 37 })).await;
         for tag in &known {
-            delete_if_match(owner, &row, tag).await.assert_stale();
+            delete_if_match(&owner, &row, tag).await.assert_stale();
         }
         known.push(tag(&made));
         owner.delete(&row).await.assert_empty(204);
@@ -217,8 +212,8 @@ async fn etag_of_a_deleted_record_does_not_match_its_replacement() {
     let mut known: Vec<String> = Vec::new();
     for _ in 0..3 {
         for tag in &known {
-            patch_if_match(owner, &member, tag, json!({ "level": 8 })).await.assert_stale();
-            delete_if_match(owner, &member, tag).await.assert_stale();
+            patch_if_match(&owner, &member, tag, json!({ "level": 8 })).await.assert_stale();
+            delete_if_match(&owner, &member, tag).await.assert_stale();
         }
         known.push(tag(&owner.patch(&member, json!({})).await));
         owner.patch(&member, json!({ "level": 8 })).await.ok();
@@ -229,8 +224,7 @@ async fn etag_of_a_deleted_record_does_not_match_its_replacement() {
 
 #[tokio::test]
 async fn move_tile_with_if_match_requires_the_current_version() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let (from, to) = (workspace.dashboards("1/"), workspace.dashboards("2/"));
     for _ in 0..2 {
         owner.post(&workspace.dashboards(""), json!({})).await.ok();
@@ -239,33 +233,34 @@ async fn move_tile_with_if_match_requires_the_current_version() {
     let made = owner.patch(&from, body).await;
     let sent = json!({ "tile": { "id": made.body["tiles"][0]["id"] }, "toDashboard": 2 });
     let path = format!("{from}move_tile/");
-    patch_if_match(owner, &path, "\"1-0\"", sent.clone()).await.assert_stale();
+    patch_if_match(&owner, &path, "\"1-0\"", sent.clone()).await.assert_stale();
     assert_eq!(owner.get(&to).await.ok()["tiles"], json!([]));
-    patch_if_match(owner, &path, &tag(&made), sent).await.assert_empty(200);
-    patch_if_match(owner, &from, &tag(&made), json!({})).await.assert_stale();
+    patch_if_match(&owner, &path, &tag(&made), sent).await.assert_empty(200);
+    patch_if_match(&owner, &from, &tag(&made), json!({})).await.assert_stale();
 }
 
 #[tokio::test]
 async fn other_errors_take_precedence_over_if_match() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let stale = "\"99-0\"";
     let one = workspace.dashboards("1/");
-    patch_if_match(owner, &one, stale, json!({})).await.assert_not_found("Not found.");
+    patch_if_match(&owner, &one, stale, json!({})).await.assert_not_found("Not found.");
     owner.post(&workspace.dashboards(""), json!({ "restriction_level": 37 })).await.ok();
     let member = workspace.member("ann", Level::Member).await;
     let refused = patch_if_match(&member, &one, stale, json!({ "name": "x" })).await;
     assert_eq!((refused.status, &refused.body["code"]), (403, &json!("permission_denied")));
-    patch_if_match(owner, &one, stale, json!({ "pinned": "maybe" })).await.assert_invalid(
+    patch_if_match(&owner, &one, stale, json!({ "pinned": "maybe" })).await.assert_invalid(
         "pinned",
         "invalid_input",
         "Must be a valid boolean.",
     );
-    delete_if_match(owner, &one, stale).await.assert_empty(405);
+    delete_if_match(&owner, &one, stale).await.assert_empty(405);
     let nobody = workspace.anonymous();
     assert_eq!(patch_if_match(&nobody, &one, stale, json!({})).await.status, 401);
     assert_eq!(get_if_none_match(&nobody, &one, "*").await.status, 401);
-    get_if_none_match(owner, &workspace.dashboards("2/"), "*").await.assert_not_found("Not found.");
+    get_if_none_match(&owner, &workspace.dashboards("2/"), "*")
+        .await
+        .assert_not_found("Not found.");
 }
 
 #[tokio::test]
@@ -284,8 +279,7 @@ async fn etags_differ_per_reader_and_each_names_the_version() {
 
 #[tokio::test]
 async fn concurrent_updates_of_one_version_succeed_once() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     owner.post(&workspace.dashboards(""), json!({})).await.ok();
     let one = workspace.dashboards("1/");
     let known = tag(&owner.get(&one).await);
@@ -304,11 +298,10 @@ async fn concurrent_updates_of_one_version_succeed_once() {
 
 #[tokio::test]
 async fn lists_and_public_responses_have_no_etag() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let lists = [workspace.dashboards(""), workspace.organization("members/"), KEYS.to_owned()];
     for path in lists.into_iter().chain(["/_livez".to_owned()]) {
-        let answer = get_if_none_match(owner, &path, "*").await;
+        let answer = get_if_none_match(&owner, &path, "*").await;
         assert_eq!((answer.status, answer.headers.get("etag")), (200, None), "{path}");
     }
 }

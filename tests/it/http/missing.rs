@@ -38,8 +38,7 @@ fn missing(kind: &str, rest: &str) -> &'static str {
 
 #[tokio::test]
 async fn unknown_deleted_and_foreign_objects_are_404() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let (organization, project) = workspace.second_organization().await;
     let organizations = [workspace.organization(""), format!("/api/organizations/{organization}/")];
     let projects = [workspace.project(""), format!("/api/projects/{project}/")];
@@ -85,8 +84,7 @@ async fn unknown_deleted_and_foreign_objects_are_404() {
 
 #[tokio::test]
 async fn unknown_projects_and_organizations_are_404() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     for id in UNKNOWN.split(' ') {
         let dashboards = format!("/api/projects/{id}/dashboards/");
         owner.get(&dashboards).await.assert_not_found("Project not found.");

@@ -82,30 +82,29 @@ fn member_of(name: &str) -> &'static str {
 
 #[tokio::test]
 async fn free_form_numbers_come_back_digit_for_digit() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let FreeFields { fields, dashboard: board, insight, tile, .. } = free_fields(&workspace).await;
     let numbers = NUMBERS.join(",");
     for (path, name) in &fields {
         let value = format!(r#"{{"{}":[{numbers}]}}"#, member_of(name));
         if *name == "filters" && *path == insight {
-            assert_eq!(send(owner, Method::PATCH, path, r#"{"query":null}"#).await.0, 200);
+            assert_eq!(send(&owner, Method::PATCH, path, r#"{"query":null}"#).await.0, 200);
         }
         let sent = format!(r#"{{"{name}":{value}}}"#);
-        let (status, answer) = send(owner, Method::PATCH, path, &sent).await;
+        let (status, answer) = send(&owner, Method::PATCH, path, &sent).await;
         assert!(status == 200 && answer.contains(&value), "{path} {name}: {answer}");
-        let shown = read(owner, path).await;
+        let shown = read(&owner, path).await;
         assert!(shown.contains(&format!(r#""{name}":{value}"#)), "{path} {name}: {shown}");
-        let (status, again) = send(owner, Method::PATCH, path, &shown).await;
+        let (status, again) = send(&owner, Method::PATCH, path, &shown).await;
         assert!(status == 200 && again == shown, "{path} {name}: {again}");
     }
     for list in ["tiles", "duplicate_tiles"] {
         for field in ["layouts", "filters_overrides"] {
             let value = format!(r#"{{"{list}":{{"w":[{numbers}]}}}}"#);
             let sent = format!(r#"{{"{list}":[{{"id":{tile},"{field}":{value}}}]}}"#);
-            let (status, answer) = send(owner, Method::PATCH, &board, &sent).await;
+            let (status, answer) = send(&owner, Method::PATCH, &board, &sent).await;
             assert!(status == 200 && answer.contains(&value), "{list} {field}: {answer}");
-            assert!(read(owner, &board).await.contains(&value), "{list} {field}");
+            assert!(read(&owner, &board).await.contains(&value), "{list} {field}");
         }
     }
     let value = format!(r#"{{"v":[{numbers}]}}"#);
@@ -114,21 +113,20 @@ async fn free_form_numbers_come_back_digit_for_digit() {
             r#"{{"template":{{"template_name":"T","dashboard_description":"","dashboard_filters":{value},"tiles":[{{"type":"INSIGHT","{field}":{value}}}]}}}}"#
         );
         let path = workspace.dashboards("create_from_template_json/");
-        let (status, answer) = send(owner, Method::POST, &path, &sent).await;
+        let (status, answer) = send(&owner, Method::POST, &path, &sent).await;
         let found = answer.matches(value.trim_end_matches('}')).count();
         assert_eq!((status, found), (200, 2), "{field}: {answer}");
     }
     // The spelling of an exponent is that of programs: a small letter and a sign.
     let (_, answer) =
-        send(owner, Method::PATCH, &insight, r#"{"query":{"v":[1E2,1.50e+2]}}"#).await;
+        send(&owner, Method::PATCH, &insight, r#"{"query":{"v":[1E2,1.50e+2]}}"#).await;
     assert!(answer.contains(r#""query":{"v":[1e+2,1.50e+2]}"#), "{answer}");
     workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
 async fn object_with_a_reserved_member_is_refused_and_never_read_as_a_number() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let FreeFields { fields, dashboard, insight, export, tile } = free_fields(&workspace).await;
     let reserved = json!({ "$serde_json::private::Number": "5" });
     let detail = "No object may have a member \"$serde_json::private::Number\".";
@@ -166,26 +164,24 @@ async fn object_with_a_reserved_member_is_refused_and_never_read_as_a_number() {
 
 #[tokio::test]
 async fn text_read_from_a_number_has_its_digits() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let (list, organization) = (workspace.dashboards(""), workspace.organization(""));
     for number in NUMBERS {
         let sent = format!(r#"{{"name":{number},"description":{number},"tags":[{number}]}}"#);
-        let (status, answer) = send(owner, Method::POST, &list, &sent).await;
+        let (status, answer) = send(&owner, Method::POST, &list, &sent).await;
         let body: Value = serde_json::from_str(&answer).expect("JSON");
         assert_eq!((status, &body["name"]), (201, &json!(number)), "{answer}");
         assert_eq!(body["description"], json!(number));
         assert_eq!(body["tags"], json!([number.to_lowercase()]));
         let sent = format!(r#"{{"name":{number}}}"#);
-        assert_eq!(send(owner, Method::PATCH, &organization, &sent).await.0, 200);
+        assert_eq!(send(&owner, Method::PATCH, &organization, &sent).await.0, 200);
         assert_eq!(owner.get(&organization).await.ok()["name"], number);
     }
 }
 
 #[tokio::test]
 async fn five_point_zero_is_the_integer_five_wherever_an_integer_is_read() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let project = workspace.made.project_id;
     let insights = workspace.project("insights/");
     let (_, insight) = owner.create(&insights, json!({})).await;
@@ -208,7 +204,7 @@ async fn five_point_zero_is_the_integer_five_wherever_an_integer_is_read() {
             (&key, format!(r#"{{"scoped_teams": [{project}{zero}]}}"#)),
             (&key, r#"{"scoped_teams": []}"#.to_owned()),
         ] {
-            let (status, answer) = send(owner, Method::PATCH, path, &body).await;
+            let (status, answer) = send(&owner, Method::PATCH, path, &body).await;
             // A sample rate has at most two places.
             let is_refused = body.contains("rate") && zero == ".000";
             assert_eq!(status, if is_refused { 400 } else { 200 }, "{path} {body}: {answer}");
@@ -217,13 +213,13 @@ async fn five_point_zero_is_the_integer_five_wherever_an_integer_is_read() {
             r#"{{"resource": "dashboard", "resource_id": {board}{zero}, "access_level": "editor"}}"#
         );
         let path = format!("{one}access_controls/");
-        let (status, answer) = send(owner, Method::PUT, &path, &rule).await;
+        let (status, answer) = send(&owner, Method::PUT, &path, &rule).await;
         assert_eq!(status, 200, "{rule}: {answer}");
         let invite = format!(
             r#"{{"target_email": "b@corp.example", "private_project_access": [{{"id": {project}{zero}, "level": 1{zero}}}]}}"#
         );
         let path = workspace.organization("invites/");
-        let (status, answer) = send(owner, Method::POST, &path, &invite).await;
+        let (status, answer) = send(&owner, Method::POST, &path, &invite).await;
         assert_eq!(status, 201, "{invite}: {answer}");
         for query in [
             format!("dashboards=[{board}{zero}]"),
@@ -236,6 +232,6 @@ async fn five_point_zero_is_the_integer_five_wherever_an_integer_is_read() {
         let found = owner.get(&format!("{insight}?from_dashboard={board}.0")).await.ok();
         assert!(found.get("layouts").is_some(), "{found}");
     }
-    let refused = send(owner, Method::PATCH, &insight, r#"{"order": 5.5}"#).await;
+    let refused = send(&owner, Method::PATCH, &insight, r#"{"order": 5.5}"#).await;
     assert!(refused.0 == 400 && refused.1.contains("A valid integer is required."));
 }

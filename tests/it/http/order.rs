@@ -103,9 +103,8 @@ async fn level_is_checked_before_the_body_and_method_before_body_and_object() {
 
 #[tokio::test]
 async fn body_is_checked_before_the_object_and_the_object_before_rights_and_fields() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make(&workspace, owner, json!({"restriction_level": 37})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (_, one) = make(&workspace, &owner, json!({"restriction_level": 37})).await;
     for gone in ["999999/", "abc/", "-1/"] {
         let gone = workspace.dashboards(gone);
         owner.fetch(Method::PATCH, &gone, &JSON, MALFORMED).await.is_parse_error(EOF);
@@ -124,8 +123,7 @@ async fn body_is_checked_before_the_object_and_the_object_before_rights_and_fiel
 
 #[tokio::test]
 async fn first_invalid_field_in_the_documented_order_is_reported() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let of_dashboard = [
         "name",
         "description",

@@ -137,8 +137,7 @@ async fn whoever_may_patch_nothing_may_patch_what_a_get_returns() {
 
 #[tokio::test]
 async fn dashboard_with_every_kind_of_tile_is_taken_back_unchanged() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let log = workspace.organization("activity_log/");
     let query = json!({ "kind": "TrendsQuery", "v": 1.0 });
     let template = json!({ "template": {
@@ -151,11 +150,11 @@ async fn dashboard_with_every_kind_of_tile_is_taken_back_unchanged() {
     } });
     let made = owner.post(&workspace.dashboards("create_from_template_json/"), template).await.ok();
     let path = workspace.dashboards(&format!("{}/", made["id"]));
-    assert_stays(&workspace, owner, &path, &log).await;
+    assert_stays(&workspace, &owner, &path, &log).await;
     for tile in made["tiles"].as_array().expect("tiles") {
         if let Some(id) = tile["insight"]["id"].as_u64() {
             let insight = format!("/api/projects/{}/insights/{id}/", workspace.made.project_id);
-            assert_stays(&workspace, owner, &insight, &log).await;
+            assert_stays(&workspace, &owner, &insight, &log).await;
             // A description that a template may have, and a request may not set.
             let other = owner.patch(&insight, json!({ "description": "é".repeat(999) })).await;
             let detail = "Ensure this field has no more than 400 characters.";
@@ -164,13 +163,13 @@ async fn dashboard_with_every_kind_of_tile_is_taken_back_unchanged() {
     }
     let copy = json!({ "use_dashboard": made["id"], "duplicate_tiles": true });
     let copy = owner.post(&workspace.dashboards(""), copy).await.ok();
-    assert_stays(&workspace, owner, &workspace.dashboards(&format!("{}/", copy["id"])), &log).await;
+    assert_stays(&workspace, &owner, &workspace.dashboards(&format!("{}/", copy["id"])), &log)
+        .await;
 }
 
 #[tokio::test]
 async fn one_request_restores_and_updates_a_dashboard() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let (_, path) = owner.create(&workspace.dashboards(""), json!({ "name": "old" })).await;
     let text = json!({ "tiles": [{ "text": { "body": "a" } }, { "text": { "body": "b" } }] });
     let tiles = owner.patch(&path, text).await.ok()["tiles"].clone();

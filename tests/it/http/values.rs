@@ -116,11 +116,10 @@ async fn assert_texts(
 
 #[tokio::test]
 async fn texts_are_required_trimmed_and_limited() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let me = [(Method::PATCH, "/api/users/@me/")];
     let names = [("first_name", 150, Kind::Text), ("last_name", 150, Kind::Text)];
-    assert_texts(owner, &json!({}), &me, &names).await;
+    assert_texts(&owner, &json!({}), &me, &names).await;
     let named = json!({ "name": "x" });
     let key = json!({ "label": "x", "scopes": ["*"] });
     let nullable = |name: &'static str, most: usize| (name, most, Kind::Nullable);
@@ -148,15 +147,14 @@ async fn texts_are_required_trimmed_and_limited() {
         if list.ends_with("/roles/") {
             requests.push((Method::PUT, one.as_str()));
         }
-        assert_texts(owner, &new, &requests, &fields).await;
+        assert_texts(&owner, &new, &requests, &fields).await;
     }
     workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
 async fn free_form_fields_have_limited_size_and_depth() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let nested = |depth: usize| (1..depth).fold(json!({}), |inner, _| json!({ "a": inner }));
     let of_size = |bytes: usize| json!({ "k": "a".repeat(bytes - r#"{"k":""}"#.len()) });
     for (list, names) in [

@@ -167,8 +167,7 @@ async fn long_response_is_replayed_completely() {
 
 #[tokio::test]
 async fn response_is_not_replayed_to_a_caller_who_lost_access() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Admin).await;
     let uuid = workspace.uuid("ann@corp.example").await;
     let members = workspace.organization(&format!("members/{uuid}/"));
@@ -189,7 +188,7 @@ async fn response_is_not_replayed_to_a_caller_who_lost_access() {
     refused.assert_denied("You don't have access to the project.");
     let narrow = workspace.key(OWNER, &["dashboard:read"]).await;
     let path = workspace.dashboards("");
-    post_once(owner, &path, "one", &json!({})).await.ok();
+    post_once(&owner, &path, "one", &json!({})).await.ok();
     let refused = post_once(&narrow, &path, "one", &json!({})).await;
     refused.assert_denied("API key missing required scope 'dashboard:write'");
     assert_eq!(post_once(&workspace.anonymous(), &path, "one", &json!({})).await.status, 401);

@@ -84,20 +84,19 @@ async fn current_organization_in_the_path_is_resolved_for_idempotency() {
 
 #[tokio::test]
 async fn percent_encoded_path_is_the_same_idempotent_request() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     owner.post(&workspace.dashboards(""), json!({})).await.ok();
     owner.post(&workspace.dashboards(""), json!({})).await.ok();
     let refresh = |id: &str| workspace.dashboards(&format!("{id}/sharing/refresh/"));
-    post_once(owner, &refresh("1"), "one", &json!({})).await.ok();
-    let again = post_once(owner, &refresh("%31"), "one", &json!({})).await;
+    post_once(&owner, &refresh("1"), "one", &json!({})).await.ok();
+    let again = post_once(&owner, &refresh("%31"), "one", &json!({})).await;
     assert_eq!(again.headers["idempotent-replayed"], "true");
-    let other = post_once(owner, &refresh("2"), "one", &json!({})).await;
+    let other = post_once(&owner, &refresh("2"), "one", &json!({})).await;
     assert!(!other.headers.contains_key("idempotent-replayed"));
     // The end of a path is never taken for the start of the idempotency key.
     let list = workspace.dashboards("");
-    is_done(&post_once(owner, &list, "1\tx", &json!({})).await);
-    is_done(&post_once(owner, &list, "x", &json!({})).await);
+    is_done(&post_once(&owner, &list, "1\tx", &json!({})).await);
+    is_done(&post_once(&owner, &list, "x", &json!({})).await);
 }
 
 /// Sends an idempotent POST whose body follows only after the key was revoked.

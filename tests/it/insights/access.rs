@@ -12,11 +12,10 @@ const EDITOR: &str = "You do not have editor access to this resource.";
 
 #[tokio::test]
 async fn access_rules_hide_insights_from_lists_counts_and_retrieval() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (a, at_a) = make_insight(&workspace, owner, json!({"name": "A"})).await;
-    let (_, at_b) = make_insight(&workspace, owner, json!({"name": "B"})).await;
+    let (a, at_a) = make_insight(&workspace, &owner, json!({"name": "A"})).await;
+    let (_, at_b) = make_insight(&workspace, &owner, json!({"name": "B"})).await;
     let (_, mine) = make_insight(&workspace, &ann, json!({"name": "mine"})).await;
     workspace.set_rule(&at_a, None, "none").await;
     let list = insights(&workspace, "");
@@ -50,12 +49,11 @@ async fn access_rules_hide_insights_from_lists_counts_and_retrieval() {
 
 #[tokio::test]
 async fn hidden_insight_is_cut_in_dashboards_and_never_copied_or_deleted_with_them() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (board, at_board) = make(&workspace, owner, json!({})).await;
+    let (board, at_board) = make(&workspace, &owner, json!({})).await;
     let sent = json!({"name": "Secret", "dashboards": [board]});
-    let (made, one) = make_insight(&workspace, owner, sent).await;
+    let (made, one) = make_insight(&workspace, &owner, sent).await;
     workspace.set_rule(&one, None, "none").await;
     let cut = json!({"id": made["id"], "short_id": made["short_id"], "user_access_level": "none"});
     let body = ann.get(&at_board).await.ok();
@@ -80,14 +78,13 @@ async fn hidden_insight_is_cut_in_dashboards_and_never_copied_or_deleted_with_th
 
 #[tokio::test]
 async fn hidden_dashboards_restrict_an_insight_and_never_let_it_be_edited() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Member).await;
     let restricted = json!({"restriction_level": 37});
-    let (secret, at_secret) = make(&workspace, owner, restricted.clone()).await;
-    let (open, at_open) = make(&workspace, owner, json!({})).await;
-    let (closed, _) = make(&workspace, owner, restricted).await;
-    let (shared, _) = make(&workspace, owner, json!({})).await;
+    let (secret, at_secret) = make(&workspace, &owner, restricted.clone()).await;
+    let (open, at_open) = make(&workspace, &owner, json!({})).await;
+    let (closed, _) = make(&workspace, &owner, restricted).await;
+    let (shared, _) = make(&workspace, &owner, json!({})).await;
     for hidden in [&at_secret, &at_open] {
         workspace.set_rule(hidden, None, "none").await;
     }
@@ -99,7 +96,7 @@ async fn hidden_dashboards_restrict_an_insight_and_never_let_it_be_edited() {
         (json!([secret, closed]), Some(closed), [37, 21], false),
         (json!([secret, shared]), Some(shared), [37, 37], true),
     ] {
-        let (mut body, one) = make_insight(&workspace, owner, json!({"dashboards": on})).await;
+        let (mut body, one) = make_insight(&workspace, &owner, json!({"dashboards": on})).await;
         let seen = |tile: &Value| tile["dashboard_id"].as_u64() == shown;
         body["dashboard_tiles"].as_array_mut().expect("tiles").retain(seen);
         body["dashboards"] = shown.into_iter().collect();

@@ -41,9 +41,8 @@ async fn length(workspace: &Workspace) -> Value {
 
 #[tokio::test]
 async fn changes_of_an_insight_are_entries_with_its_fields() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (made, one) = make_insight(&workspace, owner, json!({"derived_name": "derived"})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (made, one) = make_insight(&workspace, &owner, json!({"derived_name": "derived"})).await;
     let (id, short) = (made["id"].to_string(), made["short_id"].clone());
     let told = |activity: &str, name: &str, changes: Value| {
         json!(["Insight", id, activity, name, short, changes])
@@ -80,12 +79,11 @@ async fn changes_of_an_insight_are_entries_with_its_fields() {
 
 #[tokio::test]
 async fn dashboards_of_an_insight_have_entries_when_their_tiles_change() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (a, _) = make(&workspace, owner, json!({"name": "A"})).await;
-    let (b, _) = make(&workspace, owner, json!({"name": "B"})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (a, _) = make(&workspace, &owner, json!({"name": "A"})).await;
+    let (b, _) = make(&workspace, &owner, json!({"name": "B"})).await;
     let (made, one) =
-        make_insight(&workspace, owner, json!({"name": "I", "dashboards": [a]})).await;
+        make_insight(&workspace, &owner, json!({"name": "I", "dashboards": [a]})).await;
     let (id, short) = (made["id"].to_string(), made["short_id"].clone());
     let tile = made["dashboard_tiles"][0]["id"].to_string();
     let field = |tile: &str, name: &str| format!("tiles__{tile}__{name}");
@@ -136,12 +134,11 @@ async fn dashboards_of_an_insight_have_entries_when_their_tiles_change() {
 
 #[tokio::test]
 async fn change_of_hidden_dashboards_alone_leaves_no_entry_that_other_members_can_read() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (hidden, at_hidden) = make(&workspace, owner, json!({"name": "Hidden"})).await;
+    let (hidden, at_hidden) = make(&workspace, &owner, json!({"name": "Hidden"})).await;
     workspace.set_rule(&at_hidden, None, "none").await;
-    let (_, one) = make_insight(&workspace, owner, json!({"name": "I"})).await;
+    let (_, one) = make_insight(&workspace, &owner, json!({"name": "I"})).await;
     let log = workspace.project("activity_log/");
     let (known, all) = (ann.get(&log).await.ok(), length(&workspace).await);
     for dashboards in [json!([hidden]), json!([])] {

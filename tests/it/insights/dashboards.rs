@@ -11,11 +11,10 @@ use super::{insights, make_insight, version};
 
 #[tokio::test]
 async fn dashboards_of_an_insight_are_the_sent_set_and_old_tiles_are_restored() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (a, at_a) = make(&workspace, owner, json!({})).await;
-    let (b, at_b) = make(&workspace, owner, json!({})).await;
-    let (made, one) = make_insight(&workspace, owner, json!({"dashboards": [b, a, b]})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (a, at_a) = make(&workspace, &owner, json!({})).await;
+    let (b, at_b) = make(&workspace, &owner, json!({})).await;
+    let (made, one) = make_insight(&workspace, &owner, json!({"dashboards": [b, a, b]})).await;
     assert_eq!(made["dashboards"], json!([a, b]));
     let (on_a, on_b) = (&made["dashboard_tiles"][0]["id"], &made["dashboard_tiles"][1]["id"]);
     let listed = |id: &Value, dashboard: u64, deleted: Value| json!({"id": id, "dashboard_id": dashboard, "deleted": deleted});
@@ -53,13 +52,12 @@ async fn dashboards_of_an_insight_are_the_sent_set_and_old_tiles_are_restored() 
 
 #[tokio::test]
 async fn new_tile_of_an_insight_has_no_layout_and_is_last() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (a, at_a) = make(&workspace, owner, json!({})).await;
-    put_texts(owner, &at_a, &["first"]).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (a, at_a) = make(&workspace, &owner, json!({})).await;
+    put_texts(&owner, &at_a, &["first"]).await;
     let sent = json!({"tiles": [{"id": 1, "layouts": {"sm": {"x": 0, "y": 0}}}]});
     owner.patch(&at_a, sent).await.ok();
-    let (made, _) = make_insight(&workspace, owner, json!({"name": "I", "dashboards": [a]})).await;
+    let (made, _) = make_insight(&workspace, &owner, json!({"name": "I", "dashboards": [a]})).await;
     let tile = &owner.get(&at_a).await.ok()["tiles"][1];
     assert_eq!((&tile["layouts"], &tile["color"]), (&json!({}), &json!(null)));
     let mut shown = made.clone();
@@ -69,18 +67,17 @@ async fn new_tile_of_an_insight_has_no_layout_and_is_last() {
 
 #[tokio::test]
 async fn rejected_dashboards_create_and_change_nothing() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (open, at_open) = make(&workspace, owner, json!({})).await;
-    let (closed, at_closed) = make(&workspace, owner, json!({"restriction_level": 37})).await;
-    let (gone, at_gone) = make(&workspace, owner, json!({})).await;
+    let (open, at_open) = make(&workspace, &owner, json!({})).await;
+    let (closed, at_closed) = make(&workspace, &owner, json!({"restriction_level": 37})).await;
+    let (gone, at_gone) = make(&workspace, &owner, json!({})).await;
     owner.patch(&at_gone, json!({"deleted": true})).await.ok();
     let other = workspace.add_project(json!({"name": "Two"})).await;
     let elsewhere = format!("/api/projects/{other}/dashboards/");
     let foreign = owner.post(&elsewhere, json!({})).await.ok()["id"].clone();
-    let (_, one) = make_insight(&workspace, owner, json!({"dashboards": [open, closed]})).await;
-    let (_, free) = make_insight(&workspace, owner, json!({"dashboards": [open]})).await;
+    let (_, one) = make_insight(&workspace, &owner, json!({"dashboards": [open, closed]})).await;
+    let (_, free) = make_insight(&workspace, &owner, json!({"dashboards": [open]})).await;
     let list = insights(&workspace, "");
     for bad in [json!(gone), foreign] {
         let detail = format!("Invalid pk \"{bad}\" - object does not exist.");
@@ -110,11 +107,10 @@ async fn rejected_dashboards_create_and_change_nothing() {
 
 #[tokio::test]
 async fn changes_of_an_insight_and_of_its_tiles_move_each_others_versions() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (a, at_a) = make(&workspace, owner, json!({})).await;
-    let (b, at_b) = make(&workspace, owner, json!({})).await;
-    let (made, one) = make_insight(&workspace, owner, json!({"dashboards": [a]})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (a, at_a) = make(&workspace, &owner, json!({})).await;
+    let (b, at_b) = make(&workspace, &owner, json!({})).await;
+    let (made, one) = make_insight(&workspace, &owner, json!({"dashboards": [a]})).await;
     let tile = &made["dashboard_tiles"][0]["id"];
     let versions = async || {
         let [one, a, b] = [&one, &at_a, &at_b].map(|path| owner.get(path));
@@ -152,13 +148,12 @@ async fn changes_of_an_insight_and_of_its_tiles_move_each_others_versions() {
 
 #[tokio::test]
 async fn copies_of_tiles_make_insights_of_the_caller_that_the_list_shows() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (a, _) = make(&workspace, owner, json!({})).await;
+    let (a, _) = make(&workspace, &owner, json!({})).await;
     let sent =
         json!({"name": "I", "dashboards": [a], "favorited": true, "derived_name": "d", "order": 3});
-    let (made, _) = make_insight(&workspace, owner, sent).await;
+    let (made, _) = make_insight(&workspace, &owner, sent).await;
     let sent = json!({"use_dashboard": a, "duplicate_tiles": true});
     let copy = ann.post(&workspace.dashboards(""), sent).await.ok();
     let shown = &copy["tiles"][0]["insight"];
@@ -172,12 +167,11 @@ async fn copies_of_tiles_make_insights_of_the_caller_that_the_list_shows() {
 
 #[tokio::test]
 async fn hidden_dashboards_are_left_out_and_stay_unchanged() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (hidden, at_hidden) = make(&workspace, owner, json!({})).await;
-    let (open, _) = make(&workspace, owner, json!({})).await;
-    let (made, one) = make_insight(&workspace, owner, json!({"dashboards": [hidden, open]})).await;
+    let (hidden, at_hidden) = make(&workspace, &owner, json!({})).await;
+    let (open, _) = make(&workspace, &owner, json!({})).await;
+    let (made, one) = make_insight(&workspace, &owner, json!({"dashboards": [hidden, open]})).await;
     workspace.set_rule(&at_hidden, None, "none").await;
     let listed = json!([made["dashboard_tiles"][1]]);
     for path in [one.clone(), format!("{one}?basic=true")] {
@@ -206,11 +200,10 @@ async fn hidden_dashboards_are_left_out_and_stay_unchanged() {
 
 #[tokio::test]
 async fn retrieve_from_a_dashboard_shows_the_look_of_its_tile() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (a, at_a) = make(&workspace, owner, json!({})).await;
-    let (b, _) = make(&workspace, owner, json!({})).await;
-    let (made, one) = make_insight(&workspace, owner, json!({"dashboards": [a]})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (a, at_a) = make(&workspace, &owner, json!({})).await;
+    let (b, _) = make(&workspace, &owner, json!({})).await;
+    let (made, one) = make_insight(&workspace, &owner, json!({"dashboards": [a]})).await;
     let tile = &made["dashboard_tiles"][0]["id"];
     let layouts = json!({"sm": {"x": 0, "y": 1}});
     let look = json!({"tiles": [{"id": tile, "color": "blue", "layouts": layouts}]});
@@ -224,14 +217,13 @@ async fn retrieve_from_a_dashboard_shows_the_look_of_its_tile() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn insight_has_at_most_a_thousand_tiles() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let made = join_all((0..1001).map(|_| {
         let (owner, list) = (owner.clone(), workspace.dashboards(""));
         tokio::spawn(async move { owner.post(&list, json!({})).await.ok()["id"].clone() })
     }));
     let ids: Vec<Value> = made.await.into_iter().map(|id| id.expect("no panic")).collect();
-    let (_, one) = make_insight(&workspace, owner, json!({})).await;
+    let (_, one) = make_insight(&workspace, &owner, json!({})).await;
     let all = owner.patch(&one, json!({"dashboards": ids[..1000]})).await.ok();
     assert_eq!(all["dashboards"].as_array().map(Vec::len), Some(1000));
     let listed = owner.get(&insights(&workspace, "")).await.ok();
@@ -251,25 +243,24 @@ async fn insight_has_at_most_a_thousand_tiles() {
 
 #[tokio::test]
 async fn tiles_of_dashboards_and_insights_have_limits() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (full, at_full) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (full, at_full) = make(&workspace, &owner, json!({})).await;
     let texts = vec![json!({"text": {"body": "x"}}); 1000];
     owner.patch(&at_full, json!({"tiles": texts})).await.ok();
-    let (made, one) = make_insight(&workspace, owner, json!({})).await;
+    let (made, one) = make_insight(&workspace, &owner, json!({})).await;
     let answer = owner.patch(&one, json!({"dashboards": [full]})).await;
     let many = "Ensure this field has no more than 1000 elements.";
     answer.assert_invalid("tiles", "max_length", many);
     owner.get(&one).await.assert_is(200, made);
     // An insight that grows must fit into each dashboard that shows it.
-    let (heavy, at_heavy) = make(&workspace, owner, json!({})).await;
+    let (heavy, at_heavy) = make(&workspace, &owner, json!({})).await;
     let query = json!({"a": "x".repeat(32_000)});
     for _ in 0..255 {
-        make_insight(&workspace, owner, json!({"query": query, "dashboards": [heavy]})).await;
+        make_insight(&workspace, &owner, json!({"query": query, "dashboards": [heavy]})).await;
     }
     let detail = "Ensure the tiles have no more than 8388608 bytes of JSON in total.";
-    let (_, small) = make_insight(&workspace, owner, json!({"dashboards": [heavy]})).await;
-    let (_, tiny) = make_insight(&workspace, owner, json!({"dashboards": [heavy]})).await;
+    let (_, small) = make_insight(&workspace, &owner, json!({"dashboards": [heavy]})).await;
+    let (_, tiny) = make_insight(&workspace, &owner, json!({"dashboards": [heavy]})).await;
     let grown = json!({"query": {"a": "x".repeat(32_760)}, "description": "x".repeat(400)});
     let mut answer = owner.patch(&small, grown.clone()).await;
     while answer.status == 200 {
@@ -282,7 +273,7 @@ async fn tiles_of_dashboards_and_insights_have_limits() {
     answer.assert_invalid("dashboards", "max_length", detail);
     // A caller who may not see the dashboard is not held up by it.
     let ann = workspace.member("ann", Level::Member).await;
-    for caller in [owner, &ann] {
+    for caller in [&owner, &ann] {
         let answer = caller.patch(&tiny, grown.clone()).await;
         answer.assert_invalid("dashboards", "max_length", detail);
     }

@@ -77,10 +77,9 @@ async fn invalid_values_of_insight_fields_are_rejected() {
 
 #[tokio::test]
 async fn query_takes_precedence_over_legacy_filters() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let (filters, query) = (json!({"insight": "TRENDS"}), json!({"kind": "HogQuery"}));
-    let (made, one) = make_insight(&workspace, owner, json!({"filters": filters})).await;
+    let (made, one) = make_insight(&workspace, &owner, json!({"filters": filters})).await;
     assert_eq!((&made["filters"], &made["query"]), (&filters, &json!(null)));
     for (sent, shown) in [
         (json!({"query": query}), json!([{}, query])),

@@ -28,25 +28,24 @@ async fn assert_names(workspace: &Workspace, cases: &[(String, &[&str])]) {
 
 #[tokio::test]
 async fn insights_are_filtered_by_their_fields_and_all_criteria_apply() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (board, _) = make(&workspace, owner, json!({})).await;
-    let (second, _) = make(&workspace, owner, json!({})).await;
+    let (board, _) = make(&workspace, &owner, json!({})).await;
+    let (second, _) = make(&workspace, &owner, json!({})).await;
     let mut made = Vec::new();
     for (maker, sent) in [
-        (owner, json!({"name": "A", "derived_name": "Größe", "tags": ["x"], "favorited": true})),
+        (&owner, json!({"name": "A", "derived_name": "Größe", "tags": ["x"], "favorited": true})),
         (&ann, json!({"name": "B", "description": "50% off", "tags": ["y", "größer"]})),
-        (owner, json!({"name": "C", "saved": false})),
-        (owner, json!({"name": "D", "saved": false, "dashboards": [board, second]})),
+        (&owner, json!({"name": "C", "saved": false})),
+        (&owner, json!({"name": "D", "saved": false, "dashboards": [board, second]})),
         (&ann, json!({"name": "E", "dashboards": [board]})),
-        (owner, json!({"name": "F", "tags": ["x"], "favorited": true})),
+        (&owner, json!({"name": "F", "tags": ["x"], "favorited": true})),
     ] {
         made.push(make_insight(&workspace, maker, sent).await);
     }
     owner.patch(&made[5].1, json!({"deleted": true})).await.ok();
     let short = made[0].0["short_id"].as_str().expect("a text");
-    let (me, she) = (embedded(owner).await["id"].clone(), embedded(&ann).await["id"].clone());
+    let (me, she) = (embedded(&owner).await["id"].clone(), embedded(&ann).await["id"].clone());
     let all: &[&str] = &["A", "B", "C", "D", "E"];
     assert_names(
         &workspace,
@@ -95,8 +94,7 @@ async fn insights_are_filtered_by_their_fields_and_all_criteria_apply() {
 
 #[tokio::test]
 async fn insights_are_filtered_by_the_type_of_their_query() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let viz = |kind: &str| json!({"kind": "InsightVizNode", "source": {"kind": kind}});
     for (name, sent) in [
         ("trends", json!({"query": viz("TrendsQuery")})),
@@ -117,7 +115,7 @@ async fn insights_are_filtered_by_the_type_of_their_query() {
     ] {
         let mut sent = sent;
         sent["name"] = json!(name);
-        make_insight(&workspace, owner, sent).await;
+        make_insight(&workspace, &owner, sent).await;
     }
     let cases: [(&str, &[&str]); 9] = [
         ("TRENDS", &["trends", "bare", "legacy"]),
@@ -220,8 +218,7 @@ async fn insights_are_sorted_by_the_requested_column_and_by_id_otherwise() {
 
 #[tokio::test]
 async fn invalid_list_parameters_of_insights_are_rejected() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     for name in ["created_by", "dashboards"] {
         for bad in ["abc", "[1", "%7B%7D", "[%22a%22]", "[1.5]", "[-1]", "true", "null"] {
             let answer = owner.get(&insights(&workspace, &format!("?{name}={bad}"))).await;

@@ -69,12 +69,11 @@ pub fn basic(full: &Value) -> Value {
 
 #[tokio::test]
 async fn new_insight_has_the_documented_fields_and_defaults() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let list = insights(&workspace, "");
     owner.get(&list).await.assert_is(200, page(json!([])));
     let made = owner.post(&list, json!({})).await;
-    let whole = expected(owner, &made.body, json!({})).await;
+    let whole = expected(&owner, &made.body, json!({})).await;
     made.assert_is(201, whole.clone());
     let short_id = made.body["short_id"].as_str().expect("a text");
     assert!(short_id.len() == 8 && short_id.chars().all(|c| c.is_ascii_alphanumeric()));
@@ -94,8 +93,7 @@ async fn new_insight_has_the_documented_fields_and_defaults() {
 
 #[tokio::test]
 async fn every_request_field_of_a_new_insight_is_stored() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let query = json!({"kind": "InsightVizNode", "source": {"kind": "TrendsQuery", "x": 1.0, "y": 1, "z": {}, "n": null}});
     let sent = json!({
         "name": " Visitors ", "derived_name": "Count of visits", "description": "Who came",
@@ -107,7 +105,7 @@ async fn every_request_field_of_a_new_insight_is_stored() {
         "name": "Visitors", "derived_name": "Count of visits", "description": "Who came",
         "query": query, "order": 7, "tags": ["a", "b"], "favorited": true, "saved": false,
     });
-    let whole = expected(owner, &made.body, changes).await;
+    let whole = expected(&owner, &made.body, changes).await;
     made.assert_is(201, whole.clone());
     let one = insights(&workspace, &format!("{}/", made.body["id"]));
     let got = owner.get(&one).await;
@@ -119,8 +117,7 @@ async fn every_request_field_of_a_new_insight_is_stored() {
 
 #[tokio::test]
 async fn read_only_and_unknown_insight_fields_are_ignored() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let sent = json!({
         "id": 77, "short_id": "abcdefgh", "created_by": null, "created_at": "2001-01-01",
         "result": [1], "refreshing": true, "dashboard": 1, "layouts": {}, "color": "red",
@@ -129,21 +126,20 @@ async fn read_only_and_unknown_insight_fields_are_ignored() {
     });
     let mut on_create = sent.clone();
     on_create["deleted"] = json!(true);
-    let (made, one) = make_insight(&workspace, owner, on_create).await;
+    let (made, one) = make_insight(&workspace, &owner, on_create).await;
     assert_ne!(made["id"], 77);
     assert_ne!(made["short_id"], "abcdefgh");
-    let whole = expected(owner, &made, json!({})).await;
+    let whole = expected(&owner, &made, json!({})).await;
     assert_eq!(made, whole);
     owner.patch(&one, sent).await.assert_is(200, whole);
 }
 
 #[tokio::test]
 async fn patch_and_put_change_only_the_sent_fields_of_an_insight() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let mut changes = json!({"name": "A", "tags": ["x"], "query": {"a": 1}});
-    let (made, one) = make_insight(&workspace, owner, changes.clone()).await;
-    let unchanged = expected(owner, &made, changes.clone()).await;
+    let (made, one) = make_insight(&workspace, &owner, changes.clone()).await;
+    let unchanged = expected(&owner, &made, changes.clone()).await;
     owner.patch(&one, json!({})).await.assert_is(200, unchanged);
     let short = insights(&workspace, &format!("{}/", made["short_id"].as_str().expect("a text")));
     for (name, value) in [
@@ -160,7 +156,7 @@ async fn patch_and_put_change_only_the_sent_fields_of_an_insight() {
         ("saved", json!(true)),
     ] {
         changes[name] = value.clone();
-        let whole = expected(owner, &made, changes.clone()).await;
+        let whole = expected(&owner, &made, changes.clone()).await;
         owner.patch(&one, json!({ name: value.clone() })).await.assert_is(200, whole.clone());
         owner.get(&one).await.assert_is(200, whole.clone());
         let put = owner.send(Method::PUT, &short, Some(json!({ name: value }))).await;
@@ -171,9 +167,8 @@ async fn patch_and_put_change_only_the_sent_fields_of_an_insight() {
 
 #[tokio::test]
 async fn patch_without_saved_sets_it_and_a_change_clears_is_sample() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make_insight(&workspace, owner, json!({"saved": false})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (_, one) = make_insight(&workspace, &owner, json!({"saved": false})).await;
     assert_eq!(owner.patch(&one, json!({"favorited": true})).await.ok()["saved"], true);
     let template = json!({"use_template": "DEFAULT_APP"});
     let dashboard = owner.post(&workspace.dashboards(""), template).await.ok();
@@ -229,9 +224,8 @@ pub fn version(response: &TestResponse) -> u64 {
 
 #[tokio::test]
 async fn insights_are_found_by_number_before_short_id_and_only_in_their_project() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (made, one) = make_insight(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (made, one) = make_insight(&workspace, &owner, json!({})).await;
     let other = workspace.add_project(json!({"name": "Two"})).await;
     let elsewhere = format!("/api/projects/{other}/insights/");
     assert_eq!(owner.get(&elsewhere).await.ok()["count"], 0);
@@ -253,9 +247,8 @@ async fn insights_are_found_by_number_before_short_id_and_only_in_their_project(
 
 #[tokio::test]
 async fn overrides_in_a_retrieve_must_be_json_and_have_no_effect() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (made, one) = make_insight(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (made, one) = make_insight(&workspace, &owner, json!({})).await;
     for name in ["filters_override", "variables_override"] {
         let bad = owner.get(&format!("{one}?{name}=%7B")).await;
         let detail = format!("Invalid JSON passed in {name} parameter");

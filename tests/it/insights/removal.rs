@@ -13,11 +13,10 @@ use super::{insights, make_insight};
 
 #[tokio::test]
 async fn deleted_insight_is_returned_once_and_then_404() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (dashboard, board) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (dashboard, board) = make(&workspace, &owner, json!({})).await;
     let sent = json!({"name": "A", "dashboards": [dashboard]});
-    let (made, one) = make_insight(&workspace, owner, sent).await;
+    let (made, one) = make_insight(&workspace, &owner, sent).await;
     let gone = owner.patch(&one, json!({"deleted": true, "name": "B"})).await.ok();
     assert_eq!((&gone["deleted"], &gone["name"]), (&json!(true), &json!("B")));
     assert_eq!((&gone["dashboards"], &gone["dashboard_tiles"]), (&json!([]), &json!([])));
@@ -40,10 +39,9 @@ async fn deleted_insight_is_returned_once_and_then_404() {
 
 #[tokio::test]
 async fn restored_insight_takes_other_fields_and_is_on_no_dashboard() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (dashboard, _) = make(&workspace, owner, json!({})).await;
-    let (made, one) = make_insight(&workspace, owner, json!({"dashboards": [dashboard]})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (dashboard, _) = make(&workspace, &owner, json!({})).await;
+    let (made, one) = make_insight(&workspace, &owner, json!({"dashboards": [dashboard]})).await;
     owner.patch(&one, json!({"deleted": true})).await.ok();
     let bad = owner.patch(&one, json!({"deleted": false, "name": [1]})).await;
     bad.assert_invalid("name", "invalid_input", "Not a valid string.");
@@ -128,16 +126,15 @@ async fn deleted_insights_are_listed_with_who_deleted_them_and_when() {
 
 #[tokio::test]
 async fn deleted_insights_that_rules_hide_are_neither_listed_nor_counted() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (open, one) = make_insight(&workspace, owner, json!({ "name": "A" })).await;
-    let (_, hidden) = make_insight(&workspace, owner, json!({ "name": "B" })).await;
+    let (open, one) = make_insight(&workspace, &owner, json!({ "name": "A" })).await;
+    let (_, hidden) = make_insight(&workspace, &owner, json!({ "name": "B" })).await;
     workspace.set_rule(&hidden, None, "none").await;
     for path in [&one, &hidden] {
         owner.patch(path, json!({ "deleted": true })).await.ok();
     }
-    assert_eq!(trash(&workspace, owner, "").await.0, 2);
+    assert_eq!(trash(&workspace, &owner, "").await.0, 2);
     let id = open["id"].as_u64().expect("a number");
     for query in ["", "&search=", "&search=a"] {
         assert_eq!(trash(&workspace, &ann, query).await, (1, vec![id]), "{query}");

@@ -43,8 +43,7 @@ fn fresh(name: &str, project: &Value, project_name: &str) -> Value {
 
 #[tokio::test]
 async fn organization_has_exactly_these_fields_everywhere() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let one = owner.get(&workspace.organization("")).await.ok();
     assert_eq!(one["id"], json!(workspace.made.organization_id));
     assert_eq!(one["slug"], "corp");

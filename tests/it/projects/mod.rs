@@ -190,13 +190,12 @@ async fn default_test_account_filters_exclude_public_mail_domains() {
 
 #[tokio::test]
 async fn primary_dashboard_is_set_by_update_and_must_be_of_the_same_project() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let refusal = |detail| Refusal::invalid("primary_dashboard", detail);
     let sent = |id: Value| json!({ "primary_dashboard": id });
     let refused = [json!(1), json!("1"), json!(0)].map(|id| (sent(id), refusal(ON_CREATE)));
     owner.assert_refusals(Method::POST, &projects(&workspace, ""), refused).await;
-    let other = make(owner, &workspace, json!({ "primary_dashboard": null })).await;
+    let other = make(&owner, &workspace, json!({ "primary_dashboard": null })).await;
     assert_eq!(other["primary_dashboard"], Value::Null);
 
     let dashboard = |name: &str| json!({ "name": name });
@@ -253,19 +252,18 @@ async fn project_update_changes_the_sent_fields_and_updated_at() {
 
 #[tokio::test]
 async fn projects_are_listed_by_id_and_paged() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     for name in ["C", "B", "A"] {
-        make(owner, &workspace, json!({ "name": name })).await;
+        make(&owner, &workspace, json!({ "name": name })).await;
     }
     let (second, first) = workspace.second_organization().await;
-    make(owner, &workspace, json!({ "name": "D" })).await;
+    make(&owner, &workspace, json!({ "name": "D" })).await;
     let here = ["Web", "C", "B", "A", "D"];
     let everywhere = ["Web", "C", "B", "A", "Default project", "D"];
     let path = projects(&workspace, "");
     for (path, expected) in [(path.as_str(), &here[..]), ("/api/projects/", &everywhere[..])] {
         for limit in 1..=expected.len() {
-            let seen = walked(owner, &format!("{path}?limit={limit}"), "name").await;
+            let seen = walked(&owner, &format!("{path}?limit={limit}"), "name").await;
             assert_eq!(seen, expected, "{path} by {limit}");
         }
         let beyond = owner.get(&format!("{path}?offset=99")).await.ok();

@@ -108,8 +108,7 @@ async fn large_role_is_gone_at_once_and_its_memberships_are_deleted_in_batches()
 
 #[tokio::test]
 async fn role_deleted_while_it_is_given_leaves_a_valid_file() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let sent = json!({ "user_uuid": workspace.uuid(OWNER).await });
     for round in 0..8 {
         let (role, path) = add_role(&workspace, &format!("R{round}")).await;

@@ -137,8 +137,7 @@ async fn concurrent_creations_of_one_name_make_one_role() {
 
 #[tokio::test]
 async fn whatever_shows_in_a_role_moves_its_version() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let (role, path) = add_role(&workspace, "Analysts").await;
     let mut known = owner.get(&path).await.tag();
     let mut added = Value::Null;

@@ -232,8 +232,7 @@ async fn patch_after<F: Future<Output = ()>>(
 
 #[tokio::test]
 async fn session_that_ends_during_a_request_changes_nothing() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let list = workspace.dashboards("");
     let (_, dashboard) = owner.create(&list, json!({ "name": "before" })).await;
     let changed = json!({ "name": "after" });

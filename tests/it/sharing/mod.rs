@@ -276,8 +276,7 @@ async fn sharing_requires_edit_access_to_the_dashboard() {
 
 #[tokio::test]
 async fn sharing_changes_increment_the_version_of_a_dashboard_and_not_of_an_insight() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     for (shared, is_dashboard) in both(&workspace).await.iter().zip([true, false]) {
         let mut known = version(&owner.get(&shared.one).await);
         for (change, moves) in [
@@ -288,8 +287,8 @@ async fn sharing_changes_increment_the_version_of_a_dashboard_and_not_of_an_insi
             (None, true),
         ] {
             match change {
-                Some(enabled) => shared.enable(owner, enabled).await,
-                None => shared.refresh(owner).await,
+                Some(enabled) => shared.enable(&owner, enabled).await,
+                None => shared.refresh(&owner).await,
             };
             let now = version(&owner.get(&shared.one).await);
             assert_eq!(now > known, moves && is_dashboard, "{change:?}");
@@ -349,10 +348,9 @@ async fn new_and_copied_dashboards_are_not_shared() {
 
 #[tokio::test]
 async fn deleting_what_is_shared_closes_its_page_and_restoring_reopens_it() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     for shared in both(&workspace).await {
-        let token = shared.enable(owner, true).await;
+        let token = shared.enable(&owner, true).await;
         // A change is public at once.
         owner.patch(&shared.one, json!({ "name": "After" })).await.ok();
         for ending in ["", ".json"] {
@@ -363,8 +361,8 @@ async fn deleting_what_is_shared_closes_its_page_and_restoring_reopens_it() {
             owner.patch(&shared.one, json!({ "deleted": deleted })).await.ok();
             assert_opens(opened(&workspace, &token).await, !deleted, "removed, then restored");
         }
-        assert_eq!(shared.token(owner).await, token);
-        shared.enable(owner, false).await;
+        assert_eq!(shared.token(&owner).await, token);
+        shared.enable(&owner, false).await;
         for deleted in [true, false] {
             owner.patch(&shared.one, json!({ "deleted": deleted })).await.ok();
         }

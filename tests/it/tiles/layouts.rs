@@ -19,11 +19,10 @@ async fn put(caller: &TestClient, one: &str, tiles: Value) -> Vec<Value> {
 
 #[tokio::test]
 async fn show_description_is_true_false_or_null() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
-    assert_eq!(shown(owner, &one).await[0]["show_description"], Value::Null);
+    assert_eq!(shown(&owner, &one).await[0]["show_description"], Value::Null);
     for (sent, expected) in [
         (json!(true), json!(true)),
         (json!(null), json!(null)),
@@ -31,7 +30,7 @@ async fn show_description_is_true_false_or_null() {
         (json!(1), json!(true)),
     ] {
         let version = owner.get(&one).await.headers["etag"].clone();
-        let tiles = put(owner, &one, json!([{"id": tile, "show_description": sent}])).await;
+        let tiles = put(&owner, &one, json!([{"id": tile, "show_description": sent}])).await;
         assert_eq!(tiles[0]["show_description"], expected);
         assert_ne!(owner.get(&one).await.headers["etag"], version);
     }
@@ -46,14 +45,13 @@ async fn show_description_is_true_false_or_null() {
 
 #[tokio::test]
 async fn whole_layout_is_stored_and_read_back() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let mut insights = Vec::new();
     for name in ["A", "B"] {
         insights.push(put_insight(&workspace, id, json!(name), json!({"sm": {"x": 1}})).await);
     }
-    let texts = put_texts(owner, &one, &["Old", "Gone"]).await;
+    let texts = put_texts(&owner, &one, &["Old", "Gone"]).await;
     let layouts = |y: u32| json!({"sm": {"x": 0, "y": y, "w": 6, "h": 5, "minW": 3}, "xs": {"x": 0, "y": y, "w": 1, "h": 5}});
     let sent = json!([
         {"id": insights[0], "layouts": layouts(0), "color": "", "show_description": true},
@@ -62,7 +60,7 @@ async fn whole_layout_is_stored_and_read_back() {
         {"id": insights[1], "layouts": {}},
         {"id": texts[1]["id"], "deleted": true},
     ]);
-    let tiles = put(owner, &one, sent).await;
+    let tiles = put(&owner, &one, sent).await;
     let added = tiles[2]["id"].clone();
     assert!(!texts.iter().any(|text| text["id"] == added), "{added}");
     let expected = [
@@ -84,25 +82,23 @@ async fn whole_layout_is_stored_and_read_back() {
 
 #[tokio::test]
 async fn sending_the_same_layout_again_changes_nothing() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("A"), json!({})).await;
     let sent = json!([
         {"id": tile, "layouts": {"sm": {"x": 0, "y": 0, "w": 6, "h": 5}}, "color": "", "show_description": null},
     ]);
-    let first = put(owner, &one, sent.clone()).await;
+    let first = put(&owner, &one, sent.clone()).await;
     let entries = owner.get("/api/projects/@current/activity_log/").await.ok()["count"].clone();
-    assert_eq!(put(owner, &one, sent).await, first);
+    assert_eq!(put(&owner, &one, sent).await, first);
     let log = owner.get("/api/projects/@current/activity_log/").await.ok();
     assert_eq!(log["count"], entries, "{}", log["results"][0]);
 }
 
 #[tokio::test]
 async fn every_setting_of_a_tile_is_stored_and_copied() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
     let settings = json!({
         "layouts": {"sm": {"x": 1, "y": 0, "w": 1.50}}, "color": "red", "show_description": true,
@@ -114,17 +110,17 @@ async fn every_setting_of_a_tile_is_stored_and_copied() {
     };
     let mut sent = settings.clone();
     sent["id"] = json!(tile);
-    assert_eq!(of(&put(owner, &one, json!([sent.clone()])).await[0]), settings);
+    assert_eq!(of(&put(&owner, &one, json!([sent.clone()])).await[0]), settings);
     for copy in
         [json!({"use_dashboard": id}), json!({"use_dashboard": id, "duplicate_tiles": true})]
     {
-        let (_, copied) = make(&workspace, owner, copy).await;
-        assert_eq!(of(&shown(owner, &copied).await[0]), settings);
+        let (_, copied) = make(&workspace, &owner, copy).await;
+        assert_eq!(of(&shown(&owner, &copied).await[0]), settings);
     }
     owner.patch(&one, json!({"duplicate_tiles": [{"id": tile}]})).await.ok();
     let mut expected = settings.clone();
     expected["layouts"] = json!({});
-    assert_eq!(of(&shown(owner, &one).await[1]), expected);
+    assert_eq!(of(&shown(&owner, &one).await[1]), expected);
     let other = json!({
         "layouts": {"sm": {"x": 6, "y": 300}}, "color": null, "show_description": false,
         "transparent_background": false, "filters_overrides": {"b": 1},
@@ -132,10 +128,10 @@ async fn every_setting_of_a_tile_is_stored_and_copied() {
     sent = other.clone();
     sent["id"] = json!(tile);
     owner.patch(&one, json!({"duplicate_tiles": [sent.clone()]})).await.ok();
-    assert_eq!(of(&shown(owner, &one).await[2]), other);
+    assert_eq!(of(&shown(&owner, &one).await[2]), other);
     sent["filters_overrides"] = json!(null);
     sent["transparent_background"] = json!(null);
-    let tiles = put(owner, &one, json!([sent])).await;
+    let tiles = put(&owner, &one, json!([sent])).await;
     let cleared = tiles.iter().find(|shown| shown["id"] == tile).expect("the tile");
     let (filters, background) = (&cleared["filters_overrides"], &cleared["transparent_background"]);
     assert_eq!((filters, background), (&json!({}), &json!(null)));
@@ -144,11 +140,10 @@ async fn every_setting_of_a_tile_is_stored_and_copied() {
 
 #[tokio::test]
 async fn arrangement_is_saved_without_tiles_that_were_moved_away() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (id, one) = make(&workspace, owner, json!({})).await;
-    let (other, _) = make(&workspace, owner, json!({})).await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
+    let (other, _) = make(&workspace, &owner, json!({})).await;
     let mut ids = Vec::new();
     for name in ["A", "B", "C"] {
         ids.push(put_insight(&workspace, id, json!(name), json!({})).await);
@@ -158,7 +153,7 @@ async fn arrangement_is_saved_without_tiles_that_were_moved_away() {
     let place = |id: u64, y: u64| json!({"id": id, "layouts": {"sm": {"x": 0, "y": y}}});
     let mut arranged = vec![place(ids[2], 0), place(ids[1], 1), place(ids[0], 2)];
     arranged[1]["color"] = json!("red");
-    let tiles = put(owner, &one, json!(arranged)).await;
+    let tiles = put(&owner, &one, json!(arranged)).await;
     let shown: Vec<_> = tiles.iter().map(|tile| tile["id"].as_u64().expect("a number")).collect();
     assert_eq!(shown, [ids[2], ids[0]]);
     let gone = || Refusal::unknown("tiles__1__id", &ids[1].to_string());

@@ -100,18 +100,17 @@ fn is_short_id(value: &Value) -> bool {
 
 #[tokio::test]
 async fn insight_tile_has_all_documented_fields() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({"filters": {"date_from": "-7d"}})).await;
+    let (workspace, owner) = at_the_moment().await;
+    let (id, one) = make(&workspace, &owner, json!({"filters": {"date_from": "-7d"}})).await;
     let tile = put_insight(&workspace, id, json!("Users"), json!({})).await;
     let got = owner.get(&one).await;
     let insight = &got.body["tiles"][0]["insight"];
     assert!(insight["id"].is_u64() && is_short_id(&insight["short_id"]), "{insight}");
     assert_eq!(insight["name"], "Users");
-    let user = embedded(owner).await;
+    let user = embedded(&owner).await;
     let expected = insight_tile(&user, tile, id, insight);
     let changes = json!({"filters": {"date_from": "-7d"}, "tiles": [expected]});
-    let whole = detail(owner, id, changes).await;
+    let whole = detail(&owner, id, changes).await;
     got.assert_is(200, whole.clone());
     let listed = bodies::page(json!([item(whole)]));
     owner.get(&workspace.dashboards("")).await.assert_is(200, listed);
@@ -197,9 +196,8 @@ fn layouts_in_order() -> (Vec<Value>, Vec<Value>) {
 
 #[tokio::test]
 async fn numeric_strings_in_layouts_sort_like_numbers_and_other_values_as_100() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (_, one) = make(&workspace, &owner, json!({})).await;
     let (mut expected, rest) = layouts_in_order();
     let sent = rest.iter().chain(expected.iter().rev());
     let tiles: Vec<Value> =
@@ -207,16 +205,15 @@ async fn numeric_strings_in_layouts_sort_like_numbers_and_other_values_as_100() 
     owner.patch(&one, json!({ "tiles": tiles })).await.ok();
     expected.extend(rest);
     let numbers: Vec<Value> = (0..expected.len()).map(|number| json!(number)).collect();
-    assert_eq!(shown_of(owner, &one, "/layouts").await, expected);
-    assert_eq!(shown_of(owner, &one, "/order").await, numbers);
+    assert_eq!(shown_of(&owner, &one, "/layouts").await, expected);
+    assert_eq!(shown_of(&owner, &one, "/order").await, numbers);
     workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
 async fn layouts_are_returned_as_sent() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = at_the_moment().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
     let mut body = owner.get(&one).await.ok();
     let deep = (0..30).fold(json!({}), |inner, _| json!({ "a": inner }));
@@ -242,9 +239,8 @@ async fn layouts_are_returned_as_sent() {
 
 #[tokio::test]
 async fn tile_layout_and_color_are_updated_and_the_tile_deleted_and_restored() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = at_the_moment().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
     let mut body = owner.get(&one).await.ok();
     let layouts = json!({"sm": {"h": 5, "w": 6, "x": 0, "y": 100_000, "minW": 3}, "xs": {}});
@@ -276,9 +272,8 @@ async fn tile_layout_and_color_are_updated_and_the_tile_deleted_and_restored() {
 
 #[tokio::test]
 async fn tile_elements_without_changes_are_ignored() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = at_the_moment().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
     let before = owner.get(&one).await.ok();
     for sent in [
@@ -302,9 +297,8 @@ async fn tile_elements_without_changes_are_ignored() {
 
 #[tokio::test]
 async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
     let before = owner.get(&one).await.ok();
     let with = |name: &str, value: Value| json!({"id": tile, name: value});
@@ -385,17 +379,16 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
 
 #[tokio::test]
 async fn tile_is_inaccessible_from_other_dashboards_projects_and_organizations() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
-    let text = put_texts(owner, &one, &["secret"]).await[0].clone();
+    let text = put_texts(&owner, &one, &["secret"]).await[0].clone();
     let before = owner.get(&one).await.ok();
-    let (_, beside) = make(&workspace, owner, json!({})).await;
+    let (_, beside) = make(&workspace, &owner, json!({})).await;
     let project = workspace.add_project(json!({})).await;
     let (eve, hers) = workspace.outsider("eve").await;
     let mut places = vec![(owner.clone(), beside)];
-    for (caller, project) in [(owner, &project), (&eve, &hers["project_id"])] {
+    for (caller, project) in [(&owner, &project), (&eve, &hers["project_id"])] {
         let dashboards = format!("/api/projects/{project}/dashboards/");
         let made = caller.post(&dashboards, json!({})).await.ok();
         places.push((caller.clone(), format!("{dashboards}{}/", made["id"])));
@@ -429,9 +422,8 @@ async fn tile_is_inaccessible_from_other_dashboards_projects_and_organizations()
 
 #[tokio::test]
 async fn tile_elements_are_applied_in_order() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
     let sent = json!([
         {"id": tile, "color": "red", "deleted": true},
@@ -456,9 +448,8 @@ fn is_full(answer: &TestResponse) {
 
 #[tokio::test]
 async fn dashboard_has_at_most_one_thousand_tiles_including_deleted_ones() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
     let texts = vec![json!({"text": {"body": "t"}}); 999];
     let tiles = owner.patch(&one, json!({"tiles": texts})).await.ok()["tiles"].clone();
@@ -469,12 +460,12 @@ async fn dashboard_has_at_most_one_thousand_tiles_including_deleted_ones() {
     owner.patch(&one, json!({"tiles": [{"id": tile, "deleted": true}]})).await.ok();
     is_full(&owner.patch(&one, more).await);
     owner.patch(&one, json!({"tiles": [{"id": tile, "deleted": false}]})).await.ok();
-    let (other, beside) = make(&workspace, owner, json!({})).await;
+    let (other, beside) = make(&workspace, &owner, json!({})).await;
     let new = put_insight(&workspace, other, json!("I"), json!({})).await;
     let moved = json!({"tile": {"id": new}, "toDashboard": id});
     is_full(&owner.patch(&format!("{beside}move_tile/"), moved).await);
-    assert_eq!(shown_of(owner, &beside, "/id").await, [json!(new)]);
-    assert_eq!(shown(owner, &one).await.len(), 1000);
+    assert_eq!(shown_of(&owner, &beside, "/id").await, [json!(new)]);
+    assert_eq!(shown(&owner, &one).await.len(), 1000);
     // A thousand tiles are deleted, and then restored, in one transaction each.
     owner.patch(&one, json!({"deleted": true})).await.ok();
     let back = owner.patch(&one, json!({"deleted": false})).await.ok();
@@ -484,13 +475,12 @@ async fn dashboard_has_at_most_one_thousand_tiles_including_deleted_ones() {
 
 #[tokio::test]
 async fn duplicated_tile_has_copied_content_and_no_layout() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({"sm": {"y": 0, "x": 0}})).await;
     let nameless = put_insight(&workspace, id, json!(null), json!({"sm": {"y": 1}})).await;
-    let text = put_texts(owner, &one, &["words"]).await[0].clone();
+    let text = put_texts(&owner, &one, &["words"]).await[0].clone();
     let sent = json!([{"id": tile}, {"id": nameless}, {"id": text["id"]}, {"id": tile}]);
     let tiles = ann.patch(&one, json!({"duplicate_tiles": sent})).await.ok()["tiles"].clone();
     let tiles = tiles.as_array().expect("tiles");
@@ -542,17 +532,16 @@ async fn copied_insight_name_is_truncated_to_400_characters() {
 
 #[tokio::test]
 async fn tile_of_a_deleted_insight_is_hidden_and_not_numbered() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     for name in ["a", "b", "c"] {
         put_insight(&workspace, id, json!(name), json!({})).await;
     }
-    let insight = shown_of(owner, &one, "/insight/id").await[1].clone();
+    let insight = shown_of(&owner, &one, "/insight/id").await[1].clone();
     let path = workspace.project(&format!("insights/{insight}/"));
     owner.patch(&path, json!({"deleted": true})).await.ok();
-    assert_eq!(shown_of(owner, &one, "/insight/name").await, ["a", "c"]);
-    assert_eq!(shown_of(owner, &one, "/order").await, [json!(0), json!(1)]);
+    assert_eq!(shown_of(&owner, &one, "/insight/name").await, ["a", "c"]);
+    assert_eq!(shown_of(&owner, &one, "/order").await, [json!(0), json!(1)]);
 }
 
 /// The version of a dashboard.
@@ -564,10 +553,9 @@ fn version(workspace: &Workspace, dashboard: u64) -> u64 {
 
 #[tokio::test]
 async fn only_effective_tile_changes_increment_the_dashboard_version() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
-    let (other, _) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
+    let (other, _) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
     let mut known = version(&workspace, id);
     for (sent, moves) in [
@@ -592,18 +580,17 @@ async fn only_effective_tile_changes_increment_the_dashboard_version() {
 
 #[tokio::test]
 async fn changing_a_shared_text_increments_the_version_of_every_dashboard_with_it() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
-    let tiles = put_texts(owner, &one, &["a", "b"]).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
+    let tiles = put_texts(&owner, &one, &["a", "b"]).await;
     let copy = json!({"use_dashboard": id});
-    let (shows, _) = make(&workspace, owner, copy.clone()).await;
-    let (keeps, hidden) = make(&workspace, owner, copy.clone()).await;
-    let gone: Vec<Value> = shown_of(owner, &hidden, "/id").await;
+    let (shows, _) = make(&workspace, &owner, copy.clone()).await;
+    let (keeps, hidden) = make(&workspace, &owner, copy.clone()).await;
+    let gone: Vec<Value> = shown_of(&owner, &hidden, "/id").await;
     let gone: Vec<Value> = gone.iter().map(|id| json!({"id": id, "deleted": true})).collect();
     owner.patch(&hidden, json!({ "tiles": gone })).await.ok();
     let (deep, _) =
-        make(&workspace, owner, json!({"use_dashboard": id, "duplicate_tiles": true})).await;
+        make(&workspace, &owner, json!({"use_dashboard": id, "duplicate_tiles": true})).await;
     let all = [id, shows, keeps, deep];
     let before = all.map(|id| version(&workspace, id));
     let sent: Vec<Value> =

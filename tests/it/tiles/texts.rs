@@ -16,7 +16,7 @@ fn text_tile(tile: &Value, user: &Value, changes: Value) -> Value {
 
 #[tokio::test]
 async fn new_text_has_its_creator_and_no_last_modifier() {
-    let workspace = at_the_moment().await;
+    let (workspace, _) = at_the_moment().await;
     let ann = workspace.member("ann", Level::Member).await;
     let user = embedded(&ann).await;
     for (sent, body) in [
@@ -40,11 +40,10 @@ async fn new_text_has_its_creator_and_no_last_modifier() {
 
 #[tokio::test]
 async fn updated_text_keeps_its_creator_and_shows_the_last_modifier() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = at_the_moment().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (writer, other) = (embedded(owner).await, embedded(&ann).await);
-    let (_, one) = make(&workspace, owner, json!({})).await;
+    let (writer, other) = (embedded(&owner).await, embedded(&ann).await);
+    let (_, one) = make(&workspace, &owner, json!({})).await;
     let made = owner.patch(&one, json!({"tiles": [{"text": {"body": "a"}}]})).await.ok();
     let tile = made["tiles"][0].clone();
     let (id, text) = (tile["id"].clone(), tile["text"]["id"].clone());
@@ -60,7 +59,7 @@ async fn updated_text_keeps_its_creator_and_shows_the_last_modifier() {
         let expected = text_tile(&tile, &writer, changes);
         let answer = ann.patch(&one, json!({"tiles": [sent.clone()]})).await;
         assert_eq!(answer.ok()["tiles"], json!([expected]), "{sent}");
-        assert_eq!(shown(owner, &one).await, [expected], "{sent}");
+        assert_eq!(shown(&owner, &one).await, [expected], "{sent}");
     }
     // A change without `text` does not touch the text.
     let sent = json!({"tiles": [{"id": id, "color": "red"}]});
@@ -74,10 +73,9 @@ async fn updated_text_keeps_its_creator_and_shows_the_last_modifier() {
 
 #[tokio::test]
 async fn deleted_text_tile_stays_deleted_until_it_is_restored() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make(&workspace, owner, json!({})).await;
-    let tile = put_texts(owner, &one, &["a"]).await[0].clone();
+    let (workspace, owner) = Workspace::owned().await;
+    let (_, one) = make(&workspace, &owner, json!({})).await;
+    let tile = put_texts(&owner, &one, &["a"]).await[0].clone();
     let gone = json!({"tiles": [{"id": tile["id"], "deleted": true}]});
     assert_eq!(owner.patch(&one, gone).await.ok()["tiles"], json!([]));
     let changed = json!({"tiles": [{"id": tile["id"], "text": {"body": "b"}}]});
@@ -93,11 +91,10 @@ async fn deleted_text_tile_stays_deleted_until_it_is_restored() {
 
 #[tokio::test]
 async fn invalid_text_is_rejected() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let insight = put_insight(&workspace, id, json!("I"), json!({})).await;
-    let tiles = put_texts(owner, &one, &["a", "b"]).await;
+    let tiles = put_texts(&owner, &one, &["a", "b"]).await;
     let before = owner.get(&one).await.ok();
     let own = &tiles[0]["id"];
     let too_long =
@@ -131,23 +128,22 @@ async fn invalid_text_is_rejected() {
 /// A caller who may view but not edit a dashboard copies it, and changes the text on the copy.
 #[tokio::test]
 async fn changing_a_copy_does_not_change_a_dashboard_without_edit_access() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (workspace, owner) = Workspace::owned().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (id, one) = make(&workspace, owner, json!({})).await;
-    put_texts(owner, &one, &["good", "gone"]).await;
-    let tiles = shown_of(owner, &one, "/id").await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
+    put_texts(&owner, &one, &["good", "gone"]).await;
+    let tiles = shown_of(&owner, &one, "/id").await;
     owner.patch(&one, json!({ "tiles": [{ "id": tiles[1], "deleted": true }] })).await.ok();
     let (_, copy) = make(&workspace, &ann, json!({ "use_dashboard": id })).await;
     let copied = shown_of(&ann, &copy, "/id").await[0].clone();
     let change = |body: &str| json!({ "tiles": [{ "id": copied, "text": { "body": body } }] });
     // While Ann may edit both dashboards, a change shows on both.
     ann.patch(&copy, change("better")).await.ok();
-    assert_eq!(shown_of(owner, &one, "/text/body").await, ["better"]);
+    assert_eq!(shown_of(&owner, &one, "/text/body").await, ["better"]);
 
     owner.patch(&one, json!({ "restriction_level": 37 })).await.ok();
     ann.patch(&copy, change("defaced")).await.ok();
-    assert_eq!(shown_of(owner, &one, "/text/body").await, ["better"]);
+    assert_eq!(shown_of(&owner, &one, "/text/body").await, ["better"]);
     let own = shown_of(&ann, &copy, "/text").await[0].clone();
     assert_eq!([&own["body"], &own["created_by"]["email"]], ["defaced", "ann@corp.example"]);
     // From now on, the copy has its own text.
@@ -161,27 +157,26 @@ async fn changing_a_copy_does_not_change_a_dashboard_without_edit_access() {
     let sent = json!({ "tiles": [{ "id": tile, "text": { "body": "meanwhile" } }] });
     ann.patch(&second, sent).await.ok();
     owner.patch(&one, json!({ "deleted": false })).await.ok();
-    assert_eq!(shown_of(owner, &one, "/text/body").await[0], "better");
+    assert_eq!(shown_of(&owner, &one, "/text/body").await[0], "better");
     workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
 async fn text_change_applies_to_at_most_one_hundred_other_dashboards() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
-    put_texts(owner, &one, &["first"]).await;
-    let tile = shown_of(owner, &one, "/id").await[0].clone();
+    let (workspace, owner) = Workspace::owned().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
+    put_texts(&owner, &one, &["first"]).await;
+    let tile = shown_of(&owner, &one, "/id").await[0].clone();
     let change = |body: &str| json!({ "tiles": [{ "id": tile, "text": { "body": body } }] });
     let mut last = String::new();
     for _ in 0..100 {
-        last = make(&workspace, owner, json!({ "use_dashboard": id })).await.1;
+        last = make(&workspace, &owner, json!({ "use_dashboard": id })).await.1;
     }
     owner.patch(&one, change("on all")).await.ok();
-    assert_eq!(shown_of(owner, &last, "/text/body").await, ["on all"]);
-    make(&workspace, owner, json!({ "use_dashboard": id })).await;
+    assert_eq!(shown_of(&owner, &last, "/text/body").await, ["on all"]);
+    make(&workspace, &owner, json!({ "use_dashboard": id })).await;
     owner.patch(&one, change("on one")).await.ok();
-    assert_eq!(shown_of(owner, &last, "/text/body").await, ["on all"]);
-    assert_eq!(shown_of(owner, &one, "/text/body").await, ["on one"]);
+    assert_eq!(shown_of(&owner, &last, "/text/body").await, ["on all"]);
+    assert_eq!(shown_of(&owner, &one, "/text/body").await, ["on one"]);
     workspace.assert_file_valid().await;
 }
