@@ -2,11 +2,8 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
 
-use serde_json::json;
-
-use crate::support::{Workspace, eventually};
+use crate::support::prelude::*;
 
 /// A larger file is compacted, in bytes.
 const MIN_SIZE: u64 = 32 * 1024 * 1024;

@@ -14,22 +14,19 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use redb::{ReadableDatabase, ReadableTableMetadata, TableHandle};
-use serde_json::{Value, json};
 use steward::App;
-use steward::Config;
 use steward::Store;
-use steward::testing::operator::Operation;
 use steward::testing::operator::perform;
 use steward::testing::resources::sessions::Fields as Browser;
-use steward::testing::router::{router, routes};
+use steward::testing::router::router;
 use steward::testing::store::Progress;
 use steward::testing::store::schema::FORMAT;
-use steward::testing::time::{Clock, ManualClock, Timestamp};
+use steward::testing::time::{Clock, ManualClock};
 use tempfile::TempDir;
 
 use crate::exports::Everything;
 use crate::support::objects::Objects;
-use crate::support::{TestClient, Workspace, eventually_async};
+use crate::support::prelude::*;
 
 /// The time at which the fixtures were created.
 const MADE: Timestamp = Timestamp::from_micros(1_763_640_000_000_000);

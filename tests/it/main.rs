@@ -72,6 +72,7 @@ mod support {
     pub mod metrics;
     pub mod objects;
     pub mod postgres;
+    pub mod prelude;
     pub mod refusals;
     pub mod roles;
     pub mod sessions;

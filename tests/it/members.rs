@@ -1,15 +1,10 @@
 //! Tests of `/api/organizations/:organization_id/members/`.
 
-use std::time::Duration;
+use steward::testing::operator::UserOptions;
+use steward::testing::time::{Clock, ManualClock};
 
-use axum::http::Method;
-use serde_json::{Value, json};
-use steward::testing::operator::{Operation, UserOptions};
-use steward::testing::time::{Clock, ManualClock, Timestamp};
-
-use crate::support::{
-    Level, OWNER, TestClient, Workspace, column, in_organization, new_user, redacted, walked,
-};
+use crate::support::prelude::*;
+use crate::support::walked;
 
 const OWN_LEVEL: &str = "You can't change your own access level.";
 const NOT_ADMIN: &str = "You can only edit others if you are an admin.";

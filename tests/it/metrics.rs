@@ -1,16 +1,11 @@
 //! Metrics: valid Prometheus text, a bounded number of labels for any requests, and one registry for each service.
 
-use std::collections::BTreeSet;
-
-use axum::http::Method;
-use serde_json::json;
-use steward::Config;
 use steward::testing::metrics::Metrics;
-use steward::testing::router::routes;
 
+use crate::support::ClosedFile;
 use crate::support::invites::with_mail;
 use crate::support::metrics::{Numbers, is};
-use crate::support::{ClosedFile, Workspace, eventually, eventually_async};
+use crate::support::prelude::*;
 
 async fn metered() -> Workspace {
     Workspace::configured(|config| config.metrics = Metrics::enabled()).await

@@ -3,18 +3,17 @@
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
 use steward::testing::bootstrap::{self, CreatedWorkspace, InitialRecords};
 use steward::testing::resources::record_registry;
 use steward::testing::store::{Cell, OpenError, Place, PreparedRestore, Progress, Store};
-use steward::{App, Config, router};
+use steward::{App, router};
 use tempfile::TempDir;
 
 use crate::exports::organization::export_one;
 use crate::exports::{export, import};
 use crate::support::exports::lines;
 use crate::support::postgres::Schema;
-use crate::support::{TestClient, Workspace, eventually_async};
+use crate::support::prelude::*;
 
 /// An empty schema, and a folder for the copies of its nodes and for data files.
 struct Scene {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use steward::testing::error::{Error, Result};
@@ -18,17 +17,18 @@ use steward::testing::mail::pace::{Pace, PaceKey};
 use steward::testing::mail::smtp::Mailer;
 use steward::testing::mail::worker::MailWorker;
 use steward::testing::metrics::{Metrics, Series};
-use steward::testing::operator::{Operation, perform};
+use steward::testing::operator::perform;
 use steward::testing::store::{Order, Progress, Snapshot, Tx, Window, WriteTx};
-use steward::testing::time::{Clock, ManualClock, Timestamp};
-use steward::{App, Config, CreatedWorkspace, InitialRecords, Store, create, router};
+use steward::testing::time::{Clock, ManualClock};
+use steward::{App, CreatedWorkspace, InitialRecords, Store, create, router};
 use tempfile::TempDir;
 use tokio::net::TcpSocket;
 use uuid::Uuid;
 
+use crate::support::log;
+use crate::support::prelude::*;
 use crate::support::smtp::{Mail, MailServer, ServerBehavior};
 use crate::support::wait::{TEST_TIMEOUT, until};
-use crate::support::{TestClient, eventually, log};
 
 const START: Timestamp = Timestamp::from_micros(1_750_000_000_000_000);
 const TICK: Duration = Duration::from_micros(1);

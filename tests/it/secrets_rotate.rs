@@ -1,11 +1,7 @@
 //! `secrets rotate`: all signed links and tokens become invalid, API keys stay valid, and the rotation is atomic.
 
-use axum::http::Method;
-use serde_json::{Value, json};
 use steward::App;
-use steward::Config;
 use steward::router;
-use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete::delete_project;
 use steward::testing::resources::record_registry;
 use steward::testing::store::{PreparedRestore, Progress, Store};
@@ -14,8 +10,8 @@ use crate::activity::entries;
 use crate::api_keys::{at, make};
 use crate::sharing::opened;
 use crate::signup::{Offer, offer};
+use crate::support::prelude::*;
 use crate::support::sharing::Board;
-use crate::support::{TestClient, Workspace};
 
 async fn rotate(workspace: &Workspace) -> Value {
     workspace.run_operation(Operation::SecretsRotate).await

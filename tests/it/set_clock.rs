@@ -1,14 +1,10 @@
 //! A clock that stood ahead and was set back: what was made meanwhile has an end that is years away, and is not valid until
 //! then.
 
-use std::time::Duration;
-
-use serde_json::{Value, json};
-
 use crate::api_keys::{ME, at, holder, make};
 use crate::support::idempotency::post_once;
+use crate::support::prelude::*;
 use crate::support::sessions::{SignedIn, browser, sign_in_by_link};
-use crate::support::{OWNER, TestClient, Workspace};
 
 const INVITES: &str = "/api/organizations/@current/invites/";
 

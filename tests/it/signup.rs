@@ -1,14 +1,8 @@
 //! Tests of accepting invites: new and existing users, invalid tokens, and the access of a new member.
 
-use std::time::Duration;
-
-use axum::http::Method;
-use serde_json::{Value, json};
-use steward::testing::operator::Operation;
-
 use crate::invites::{invite, invites, with_mail};
+use crate::support::prelude::*;
 pub use crate::support::signup::Offer;
-use crate::support::{JSON, Level, TestResponse, Workspace, column, redacted};
 
 const UNKNOWN: &str = "The provided invite ID is not valid.";
 const EXPIRED: &str = "This invite has expired. Please ask your admin for a new one.";

@@ -1,10 +1,8 @@
 //! Tests of `/api/users/@me/`.
 
-use serde_json::{Value, json};
-use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete;
 
-use crate::support::{Level, OWNER, Workspace, new_user, redacted};
+use crate::support::prelude::*;
 
 const ME: &str = "/api/users/@me/";
 

@@ -1,13 +1,10 @@
 //! The explanation of a member's access is what the service enforces: random worlds of rules, grants, restrictions and
 //! collaborators, compared with the order of precedence written as one expression and with each member's requests.
 
-use std::collections::BTreeMap;
-
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as Cases, TestRunner};
-use serde_json::{Value, json};
 use steward::testing::ids::{CollaboratorId, DashboardId, RoleId, UserId};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
@@ -17,7 +14,7 @@ use steward::testing::resources::shared::access_objects::Kind;
 use steward::testing::resources::shared::access_subject::Subject;
 
 use crate::dashboards::access::{Scene, VIEWER};
-use crate::support::bodies::page;
+use crate::support::prelude::*;
 
 /// The subjects, by position: everyone, a role of Ann, a role of Ann and Bob, Ann, Bob.
 const SUBJECTS: usize = 5;

@@ -1,8 +1,7 @@
 //! Insights that access rules hide, on dashboards and in the activity log.
 
-use serde_json::{Value, json};
-
 use crate::dashboards::access::{EDITOR, Scene, VIEWER, minute};
+use crate::support::prelude::*;
 
 pub const NOT_MANAGER: &str = "Must be manager to modify insight permissions.";
 

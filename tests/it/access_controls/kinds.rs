@@ -1,10 +1,6 @@
 //! `/api/projects/:project_id/resource_access_controls/`: access rules on all objects of a kind. All kinds are stored and
 //! shown; only those on dashboards and insights apply.
 
-use std::time::Duration;
-
-use axum::http::Method;
-use serde_json::{Value, json};
 use steward::testing::ids::UserId;
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
@@ -13,7 +9,7 @@ use steward::testing::resources::shared::access_subject::Subject;
 
 use crate::dashboards::access::{BAD_LEVEL, BEGAN, Scene, whole};
 use crate::dashboards::make;
-use crate::support::refusals::{Refusal, each};
+use crate::support::prelude::*;
 
 use super::NOT_ORGANIZATION_ADMIN;
 

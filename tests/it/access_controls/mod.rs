@@ -9,14 +9,11 @@ mod on_project;
 mod order;
 mod roles;
 
-use axum::http::Method;
-use serde_json::{Value, json};
 use steward::testing::ids::{ProjectId, UserId};
 use steward::testing::resources::projects::grants::{self, GrantLevel};
 
 use crate::dashboards::access::{Scene, VIEWER, minute};
-use crate::support::refusals::{Refusal, each};
-use crate::support::{Level, column};
+use crate::support::prelude::*;
 
 const ANN: &str = "ann@corp.example";
 const BOB: &str = "bob@corp.example";

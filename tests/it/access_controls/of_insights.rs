@@ -1,11 +1,8 @@
 //! `/api/projects/:project_id/insights/:id/access/`: what each member may do with an insight, and why.
 
-use std::collections::BTreeMap;
-
-use serde_json::{Value, json};
-
 use crate::dashboards::access::{Scene, VIEWER};
 use crate::dashboards::make;
+use crate::support::prelude::*;
 
 const NAMES: [&str; 6] = ["ada", "max", "bob", "ann", "cleo", "owner"];
 

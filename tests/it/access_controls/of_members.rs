@@ -1,12 +1,8 @@
 //! `/api/projects/:project_id/dashboards/:id/access/`: what each member may do with a dashboard, and why.
 
-use serde_json::{Value, json};
-use steward::testing::operator::Operation;
-
 use crate::dashboards::access::{BAD_LEVEL, Scene, VIEWER};
 use crate::dashboards::embedded;
-use crate::support::bodies::page;
-use crate::support::new_user;
+use crate::support::prelude::*;
 
 use super::BAD_UUID;
 

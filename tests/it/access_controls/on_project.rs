@@ -1,10 +1,8 @@
 //! Rules on a project for everyone and for roles: who sees the project, and who edits its rules.
 
-use serde_json::{Value, json};
-
 use crate::dashboards::access::minute;
-use crate::support::TestClient;
 use crate::support::invites::invites;
+use crate::support::prelude::*;
 use crate::support::roles::{add_role, add_to_role};
 
 use super::{ANN, NO_ACCESS, NOT_ADMIN, NOT_MANAGER, NOT_ORGANIZATION_ADMIN, Scene};

@@ -1,13 +1,10 @@
 //! Which of several rules decides: random rules of members, roles and everyone, compared with the order of precedence
 //! written as one expression.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as Cases, TestRunner};
-use serde_json::json;
 use steward::testing::ids::{RoleId, UserId};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
@@ -16,7 +13,7 @@ use steward::testing::resources::shared::access_subject::Subject;
 
 use crate::dashboards::access::{EDITOR, Scene, VIEWER, allows};
 use crate::dashboards::make;
-use crate::support::TestClient;
+use crate::support::prelude::*;
 
 /// The dashboards or insights of the workspace, and all of them together.
 const TARGETS: [Option<usize>; 4] = [Some(0), Some(1), Some(2), None];

@@ -1,6 +1,5 @@
 //! Access rules that name a role, on one dashboard and on all of them.
 
-use serde_json::{Value, json};
 use steward::testing::ids::{ProjectId, RoleId};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::{AccessRule, BY_ROLE};
@@ -10,7 +9,7 @@ use steward::testing::resources::shared::access_subject::Subject;
 use steward::testing::store::Tx;
 
 use crate::dashboards::access::{Scene, VIEWER, whole};
-use crate::support::Level;
+use crate::support::prelude::*;
 
 impl Scene {
     /// Sets the role's rule on the first dashboard as the owner. A null level deletes it.

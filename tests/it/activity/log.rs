@@ -1,16 +1,11 @@
 //! Tests of `/api/organizations/:organization_id/activity_log/` and `/api/projects/:project_id/activity_log/`.
 
-use std::time::Duration;
-
-use axum::http::Method;
-use serde_json::{Value, json};
-use steward::Config;
-use steward::testing::time::{Clock, ManualClock, Timestamp};
+use steward::testing::time::{Clock, ManualClock};
 
 use crate::dashboards::{embedded, make};
-use crate::support::bodies::{changed, page};
+use crate::support::bodies::changed;
 use crate::support::dry_run::dry_run;
-use crate::support::{Level, Workspace, column};
+use crate::support::prelude::*;
 
 /// Creates a workspace with a manual clock, set to 2025-01-02T03:04:05Z.
 pub async fn at_a_standstill() -> (Workspace, ManualClock) {

@@ -1,18 +1,14 @@
 //! Tests of `--activity-retention`, the time for which entries are kept.
 
-use std::time::Duration;
-
-use serde_json::json;
-use steward::Config;
 use steward::testing::ids::{ActivityId, OrganizationId, UserId};
 use steward::testing::resources::activity::{Detail, Entry, Fields, Meta};
-use steward::testing::time::{Clock, ManualClock, Timestamp};
+use steward::testing::time::{Clock, ManualClock};
 use uuid::Uuid;
 
 use crate::activity::entries;
 use crate::activity::log::{logs, told};
 use crate::dashboards::make;
-use crate::support::{Workspace, eventually};
+use crate::support::prelude::*;
 
 const BEGAN: Timestamp = Timestamp::from_micros(1_735_787_045_000_000);
 const DAY: Duration = Duration::from_hours(24);

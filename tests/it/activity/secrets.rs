@@ -1,21 +1,17 @@
 //! Runs every operation that writes. Tests which entries it records, and that no entry contains a secret.
 
-use std::collections::BTreeSet;
-
-use axum::http::Method;
-use serde_json::{Value, json};
 use steward::testing::http::routes::RouteSpec;
 use steward::testing::ids::OrganizationId;
-use steward::testing::operator::{KeyOptions, Operation, OrganizationOptions, UserOptions};
+use steward::testing::operator::{KeyOptions, OrganizationOptions, UserOptions};
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
-use steward::testing::router::routes;
 
 use crate::activity::entries;
 use crate::signup::Offer;
 use crate::support::dns::{Dns, Reply};
 use crate::support::dry_run::DryRunOutcome;
+use crate::support::new_key;
 use crate::support::objects::Objects;
-use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, new_key, new_user};
+use crate::support::prelude::*;
 
 /// The names of response fields that contain secrets.
 const SECRETS: [&str; 5] =

@@ -1,17 +1,15 @@
 //! Tests which entries a caller may read: the log must not reveal objects that are hidden from the caller, nor their
 //! number.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as Cases, TestRunner};
-use serde_json::{Value, json};
 use steward::testing::resources::activity::Entry;
 
 use crate::activity::entries;
 use crate::activity::log::logs;
-use crate::support::{Level, TestClient, Workspace, walked};
+use crate::support::prelude::*;
+use crate::support::walked;
 
 /// A request by the owner, or by a member if the step contains one.
 #[derive(Debug, Clone)]

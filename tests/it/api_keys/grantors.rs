@@ -1,10 +1,8 @@
 //! Tests that a value never gives more access than the key had that created it, whatever the value's key gets later.
 
-use serde_json::{Value, json};
-
 use crate::api_keys::limits::World;
 use crate::api_keys::{CURRENT, at, holder, make, roll};
-use crate::support::{Level, TestClient, TestResponse};
+use crate::support::prelude::*;
 
 const PLACES: &str = "scoped_organizations, scoped_teams";
 

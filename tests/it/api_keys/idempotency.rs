@@ -1,14 +1,12 @@
 //! Tests creating and rolling keys with an `Idempotency-Key`: it happens once, and only the first response has the
 //! value.
 
-use futures_util::future::join_all;
-use serde_json::{Value, json};
 use steward::testing::idempotency::StoredResponse;
 
 use crate::api_keys::limits::{PLACES, SCOPES, World};
 use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make};
 use crate::idempotency::{is_replayed, is_reused, post_once, stored};
-use crate::support::{OWNER, Workspace};
+use crate::support::prelude::*;
 
 /// Returns the expected replay of a response.
 fn told_again(first: &Value) -> Value {

@@ -1,10 +1,8 @@
 //! Tests that a key cannot grant more access than it has, and that omitted fields default to its own limits.
 
-use serde_json::{Value, json};
-
 use crate::api_keys::limits::{PLACES, SCOPES, World, text};
 use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make};
-use crate::support::TestClient;
+use crate::support::prelude::*;
 
 const EXPIRY: &str = "This API key cannot grant more access than it has: expires_at.";
 

@@ -1,12 +1,9 @@
 //! Tests that a limited key cannot gain access through other keys or other routes.
 
-use axum::http::Method;
-use serde_json::{Value, json};
 use steward::testing::time::ManualClock;
 
 use crate::api_keys::{CURRENT, KEYS, ME, at};
-use crate::support::refusals::Refusal;
-use crate::support::{OWNER, TestClient, Workspace};
+use crate::support::prelude::*;
 
 pub const PLACES: &str =
     "This API key cannot grant more access than it has: scoped_organizations, scoped_teams.";

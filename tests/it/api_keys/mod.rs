@@ -10,14 +10,9 @@ mod rotation;
 mod sequences;
 mod upkeep;
 
-use std::time::Duration;
-
-use axum::http::Method;
-use serde_json::{Value, json};
+use crate::support::prelude::*;
 
 pub use crate::support::api_keys::{KEYS, at, make};
-use crate::support::refusals::{Refusal, each};
-use crate::support::{Level, OWNER, TestClient, Workspace};
 
 pub const CURRENT: &str = "/api/personal_api_keys/@current/";
 const PLACES: &str = "scoped_organizations";

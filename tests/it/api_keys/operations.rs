@@ -1,19 +1,13 @@
 //! What a key can do, compared with requests to every route.
 
-use std::time::Duration;
-
-use axum::http::Method;
-use serde_json::{Value, json};
 use steward::testing::http::routes::RouteSpec;
-use steward::testing::operator::{Operation, UserOptions};
-use steward::testing::router::routes;
+use steward::testing::operator::UserOptions;
 
 use super::{KEYS, at};
 use crate::support::dns::Dns;
 use crate::support::dry_run::dry_run;
 use crate::support::objects::{Objects, join};
-use crate::support::refusals::Refusal;
-use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, new_user};
+use crate::support::prelude::*;
 
 const OPERATIONS: &str = "/api/personal_api_keys/operations/";
 

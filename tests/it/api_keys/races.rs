@@ -1,12 +1,11 @@
 //! Tests concurrent requests on API keys: the responses must be the same as for some sequential order.
 
-use futures_util::future::{join, join_all};
-use serde_json::{Value, json};
+use futures_util::future::join;
 use steward::testing::resources::api_keys::ApiKey;
 use steward::testing::store::Tx;
 
 use crate::api_keys::{KEYS, ME, at, holder, make};
-use crate::support::{TestClient, TestResponse, Workspace};
+use crate::support::prelude::*;
 
 /// Sends the same POST from all callers at once.
 async fn post_at_once(callers: &[TestClient], path: &str, sent: &Value) -> Vec<TestResponse> {

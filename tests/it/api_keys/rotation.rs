@@ -1,18 +1,10 @@
 //! Tests of rolling keys: the new value, and the grace period of the old one.
 
-use std::time::Duration;
-
-use axum::http::Method;
-use futures_util::future::join_all;
-use serde_json::json;
-use steward::testing::operator::Operation;
 use steward::testing::resources::api_keys::{ApiKey, Grantors};
 use steward::testing::store::Tx;
-use steward::testing::time::Timestamp;
 
 use crate::api_keys::{BEGAN, CURRENT, KEYS, ME, at, holder, make, roll};
-use crate::support::refusals::Refusal;
-use crate::support::{Level, OWNER, Workspace, with_clock};
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn rotated_key_keeps_its_identity_and_has_a_new_value() {

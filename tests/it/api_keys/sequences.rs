@@ -1,19 +1,14 @@
 //! Tests random sequences of operations on keys, by a key, the keys that it created, and their owner. A value must
 //! never give more access than its creator had, and a weaker key must not change a stronger one.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
-use serde_json::{Value, json};
 use steward::testing::ids::UserId;
 use steward::testing::resources::api_keys::list;
-use steward::testing::time::Timestamp;
 
 use crate::api_keys::limits::World;
 use crate::api_keys::{CURRENT, KEYS, at, holder, make};
-use crate::support::TestClient;
+use crate::support::prelude::*;
 
 const SCOPES: [&[&str]; 6] = [
     &["*"],

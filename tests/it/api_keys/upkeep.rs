@@ -1,13 +1,10 @@
 //! Tests of the maximum number of keys of a user, and of the activity entries for keys.
 
-use std::time::Duration;
-
-use serde_json::{Value, json};
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 
 use crate::activity::entries;
 use crate::api_keys::{KEYS, ME, at, holder, make};
-use crate::support::{Level, Workspace};
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn user_has_at_most_100_live_and_100_expired_keys() {

@@ -1,18 +1,13 @@
 //! The authorization matrix: requests every route of the route table as each type of caller without permission. A new
 //! route is covered as soon as the table declares it.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use axum::http::Method;
-use serde_json::json;
 use steward::testing::auth::{PathTarget, Requirements};
 use steward::testing::http::routes::RouteSpec;
-use steward::testing::operator::Operation;
-use steward::testing::router::routes;
 
 use crate::support::dns::Dns;
+use crate::support::new_key;
 use crate::support::objects::{Objects, join};
-use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, new_key};
+use crate::support::prelude::*;
 
 /// Creates a workspace whose DNS server knows no names.
 async fn workspace() -> (Workspace, Dns) {

@@ -1,18 +1,12 @@
 //! Authentication with personal API keys. See `docs/spec/authentication.md`.
 
-use std::time::Duration;
-
-use axum::http::Method;
-use futures_util::future::join_all;
-use serde_json::{Value, json};
 use steward::App;
-use steward::testing::operator::{KeyOptions, Operation, perform};
+use steward::testing::operator::{KeyOptions, perform};
 use steward::testing::store::Progress;
 
 use crate::dashboards::access::allows;
-use crate::support::{
-    Level, OWNER, TestResponse, Workspace, eventually_async, new_key, with_clock,
-};
+use crate::support::new_key;
+use crate::support::prelude::*;
 
 const ME: &str = "/api/users/@me/";
 

@@ -1,10 +1,6 @@
 //! Rights that end. Authorizations are cached, so each test uses the key before and after the change.
 
-use std::time::Duration;
-
-use serde_json::{Value, json};
-
-use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace};
+use crate::support::prelude::*;
 
 const ANN: &str = "ann@corp.example";
 const NO_ACCESS: &str = "You don't have access to the project.";

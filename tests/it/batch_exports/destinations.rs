@@ -1,12 +1,8 @@
 //! Tests of destinations: the configuration of each service.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use crate::batch_exports::{add, list_of, with};
-use crate::support::Workspace;
 use crate::support::batch_exports::{nowhere, to};
-use crate::support::refusals::Refusal;
+use crate::support::prelude::*;
 
 /// Each service with a minimal and a complete configuration, and the secret keys of the latter.
 pub fn services() -> Vec<(&'static str, Value, Value, Vec<&'static str>)> {

@@ -5,15 +5,10 @@ mod rights;
 mod secrets;
 mod states;
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use crate::domains::entries_about;
 use crate::support::batch_exports::to;
 pub use crate::support::batch_exports::{nowhere, with};
-use crate::support::bodies::page;
-use crate::support::refusals::Refusal;
-use crate::support::{Level, Workspace, column};
+use crate::support::prelude::*;
 
 pub const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
 const MOMENT: &str = "Datetime has wrong format. Use one of these formats instead: \

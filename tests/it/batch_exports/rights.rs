@@ -1,15 +1,12 @@
 //! Tests which callers may see and change batch exports, and the exports of deleted projects.
 
-use axum::http::Method;
-use serde_json::json;
 use steward::testing::ids::ProjectId;
 use steward::testing::resources::batch_exports::{BatchExport, Secrets};
 use steward::testing::resources::cascade_delete;
 
 use crate::support::batch_exports::to;
 use crate::support::idempotency::stored;
-use crate::support::refusals::Refusal;
-use crate::support::{Level, TestClient, Workspace, column};
+use crate::support::prelude::*;
 
 const NO_ACCESS: &str = "You don't have access to the project.";
 

@@ -1,6 +1,5 @@
 //! Tests that secrets of destinations are stored, updated, and never shown.
 
-use serde_json::{Value, json};
 use steward::testing::ids::BatchExportId;
 use steward::testing::input::{self, Parsed};
 use steward::testing::resources::batch_exports::{
@@ -13,7 +12,8 @@ use crate::batch_exports::{add, list_of, with};
 use crate::domains::entries_about;
 use crate::support::batch_exports::{nowhere, to};
 use crate::support::idempotency::stored;
-use crate::support::{Workspace, log};
+use crate::support::log;
+use crate::support::prelude::*;
 
 /// Returns the stored secrets of an export.
 fn kept(workspace: &Workspace, made: &Value) -> Option<Value> {

@@ -1,13 +1,9 @@
 //! Tests of pausing and unpausing.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use crate::batch_exports::{MOMENT, add, with};
 use crate::domains::entries_about;
-use crate::support::Workspace;
 use crate::support::batch_exports::nowhere;
-use crate::support::refusals::Refusal;
+use crate::support::prelude::*;
 
 const FIRST: &str = "2023-11-14T22:13:20Z";
 const SECOND: &str = "2023-11-14T22:14:20Z";

@@ -1,9 +1,7 @@
 //! The requests of clients that are generated from PostHog's schema. They have each resource in a project twice: below
 //! `/api/projects/` and below `/api/environments/`.
 
-use serde_json::{Value, json};
-
-use crate::support::Workspace;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn generated_client_uses_insights_below_both_roots() {

@@ -1,9 +1,7 @@
 //! The requests of PostHog's Terraform provider, resource by resource: create, read, update, and destroy with the check
 //! afterwards.
 
-use serde_json::{Value, json};
-
-use crate::support::{Level, TestClient, Workspace};
+use crate::support::prelude::*;
 
 const INSIGHTS: &str = "/api/projects/1/insights/";
 const DASHBOARDS: &str = "/api/projects/1/dashboards/";

@@ -1,8 +1,6 @@
 //! The requests of PostHog's agent toolkit.
 
-use serde_json::{Value, json};
-
-use crate::support::Workspace;
+use crate::support::prelude::*;
 
 const INSIGHTS: &str = "/api/projects/1/insights/";
 

@@ -1,9 +1,8 @@
 //! `document.txt` lists the documented routes of PostHog's API (method, path, scope, status, response, body; `-` for
 //! none) and its fields (schema and member, type). The `OpenAPI` document must describe all of them.
 
-use serde_json::{Value, json};
-
 use crate::support::contract::{Operation, contract};
+use crate::support::prelude::*;
 
 use super::fields::member;
 

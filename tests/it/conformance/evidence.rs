@@ -4,9 +4,8 @@
 //! (`GET /api/users/@me/`), a field (`Domain.domain`) or a rule in words, which may name both in backticks. Operations
 //! and fields stand in the section of their tag on the page, rules in the section of their heading.
 
-use std::collections::BTreeSet;
-
 use crate::support::contract::{Operation, contract};
+use crate::support::prelude::*;
 
 use super::fields::member;
 use super::test_names::is_test;

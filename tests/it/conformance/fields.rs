@@ -1,10 +1,9 @@
 //! The fields of all schemas, by the section of the page that shows them.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use crate::support::contract::contract;
+use crate::support::prelude::*;
 
 use super::schema_words::{describe, referred};
 

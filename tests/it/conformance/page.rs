@@ -1,8 +1,7 @@
 //! `docs/conformance.md`, from the `OpenAPI` document and the evidence.
 
-use serde_json::Value;
-
 use crate::support::contract::{Operation, contract};
+use crate::support::prelude::*;
 
 use super::documented::is_documented;
 use super::evidence::Line;

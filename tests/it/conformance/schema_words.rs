@@ -1,6 +1,6 @@
 //! Types and bounds of the `OpenAPI` document in words.
 
-use serde_json::Value;
+use crate::support::prelude::*;
 
 /// Describes a schema without a type.
 const ANYTHING: &str = "any JSON";

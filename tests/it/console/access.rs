@@ -1,13 +1,10 @@
 //! Who may open a page: a row of the route table is covered as soon as the table declares it.
 
-use axum::http::Method;
-use serde_json::json;
 use steward::testing::config::Switch;
 use steward::testing::http::routes::{PageAccess, PageSpec};
-use steward::testing::router::routes;
 
-use crate::support::Workspace;
-use crate::support::console::{FORM, Visitor};
+use crate::support::console::FORM;
+use crate::support::prelude::*;
 
 /// A UUID that names nothing.
 const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";

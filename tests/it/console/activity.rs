@@ -1,14 +1,7 @@
 //! The activity log: sentences, differences, filters, paging, the last change of each field, and new entries.
 
-use std::collections::BTreeSet;
-
-use axum::http::Method;
-use serde_json::json;
-use steward::testing::resources::members::Level;
-
-use crate::support::Workspace;
-use crate::support::console::{Page, Visitor};
 use crate::support::objects::Objects;
+use crate::support::prelude::*;
 
 fn of_project(workspace: &Workspace) -> String {
     format!("/console/projects/{}/activity/", workspace.made.project_id)

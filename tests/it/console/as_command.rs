@@ -1,16 +1,11 @@
 //! Forms that ask for their command: they show what their button would send, and change nothing.
 
-use std::collections::BTreeSet;
-
-use axum::http::Method;
-use serde_json::json;
 use steward::testing::http::routes::PageAccess;
-use steward::testing::router::routes;
 
-use crate::support::Workspace;
-use crate::support::console::{FilledForm, Visitor};
+use crate::support::console::FilledForm;
 use crate::support::crawler::{crawl, make_objects, shape};
 use crate::support::dry_run::everything;
+use crate::support::prelude::*;
 
 const PROFILE: &str = "/console/profile/";
 const LIST: &str = "/console/projects/1/dashboards/";

@@ -3,14 +3,12 @@
 use std::convert::Infallible;
 
 use axum::body::{Body, Bytes};
-use axum::http::{Method, Request};
+use axum::http::Request;
 use futures_util::stream;
-use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 use tokio::sync::oneshot;
 
-use crate::support::console::{FORM, Visitor};
-use crate::support::{OWNER, Workspace};
+use crate::support::console::FORM;
+use crate::support::prelude::*;
 
 const PROFILE: &str = "/console/profile/";
 

@@ -1,10 +1,7 @@
 //! Batch exports: the list, the forms of all destinations, and what a session may do.
 
-use serde_json::{Value, json};
-
-use crate::support::Workspace;
 use crate::support::batch_exports::{DESTINATIONS, nowhere, to, with};
-use crate::support::console::Visitor;
+use crate::support::prelude::*;
 
 const LIST: &str = "/console/projects/1/batch_exports/";
 const API: &str = "/api/projects/1/batch_exports/";

@@ -1,10 +1,6 @@
 //! Changes of one or many dashboards in the list, and the trash.
 
-use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
-
-use crate::support::Workspace;
-use crate::support::console::Visitor;
+use crate::support::prelude::*;
 
 const LIST: &str = "/console/projects/1/dashboards/";
 const TRASH: &str = "/console/projects/1/dashboards/trash/";

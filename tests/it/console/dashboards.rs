@@ -1,11 +1,6 @@
 //! The list of dashboards, and one dashboard.
 
-use axum::http::Method;
-use serde_json::json;
-use steward::testing::resources::members::Level;
-
-use crate::support::Workspace;
-use crate::support::console::Visitor;
+use crate::support::prelude::*;
 
 const LIST: &str = "/console/projects/1/dashboards/";
 

@@ -1,12 +1,8 @@
 //! The domains of an organization: the wizard that verifies one, and how people sign in.
 
-use serde_json::json;
-use steward::testing::resources::members::Level;
-
-use crate::support::Workspace;
-use crate::support::console::{Page, Visitor};
 use crate::support::dns::{Dns, Reply};
 use crate::support::domains::add;
+use crate::support::prelude::*;
 
 fn list(workspace: &Workspace) -> String {
     format!("/console/organizations/{}/domains/", workspace.made.organization_id)

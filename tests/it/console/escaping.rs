@@ -1,10 +1,8 @@
 //! Texts of requests never become markup, on no page. The browser of the system tests reads pages with hostile stored texts.
 
-use serde_json::json;
-
-use crate::support::Workspace;
 use crate::support::batch_exports::nowhere;
-use crate::support::console::{FORM, Visitor};
+use crate::support::console::FORM;
+use crate::support::prelude::*;
 
 /// Markup for each context of a page: text, attributes, styles, scripts and commands.
 const ATTACKS: [&str; 7] = [

@@ -3,14 +3,13 @@
 use std::convert::Infallible;
 
 use axum::body::Body;
-use axum::http::Method;
 use futures_util::{StreamExt, poll, stream};
 use regex::Regex;
-use serde_json::json;
 
-use crate::support::console::{FORM, FilledForm, Page, Visitor};
+use crate::support::ClosedFile;
+use crate::support::console::{FORM, FilledForm};
 use crate::support::crawler::{crawl, make_objects};
-use crate::support::{ClosedFile, Workspace, with_clock};
+use crate::support::prelude::*;
 
 const PROFILE: &str = "/console/profile/";
 const NEW_INSIGHT: &str = "/console/projects/1/insights/new/";

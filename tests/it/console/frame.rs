@@ -1,12 +1,8 @@
 //! The frame of pages: navigation, switchers and what the palette lists, and what a limited session sees of them.
 
-use std::time::Duration;
-
-use serde_json::json;
 use steward::testing::time::Clock;
 
-use crate::support::console::{Page, Visitor};
-use crate::support::{OWNER, Workspace, with_clock};
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn frame_shows_the_current_project() {

@@ -1,12 +1,8 @@
 //! The headers of pages and files.
 
-use axum::http::Method;
-use serde_json::json;
-use steward::testing::router::routes;
+use crate::support::prelude::*;
 
 use super::access::path_of;
-use crate::support::Workspace;
-use crate::support::console::{Page, Visitor};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
 form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types steward";

@@ -1,15 +1,10 @@
 //! The start page, and the first steps of a new workspace.
 
-use axum::http::Method;
-use serde_json::json;
-use steward::Config;
 use steward::testing::bootstrap::InitialRecords;
 use steward::testing::config::Switch;
-use steward::testing::resources::members::Level;
 
-use crate::support::Workspace;
-use crate::support::console::{FilledForm, Visitor};
-use crate::support::{OWNER, with_clock};
+use crate::support::console::FilledForm;
+use crate::support::prelude::*;
 
 const HOME: &str = "/console/";
 

@@ -1,10 +1,6 @@
 //! Insights: the list with its filters, the forms, delete and restore.
 
-use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
-
-use crate::support::console::Visitor;
-use crate::support::{OWNER, Workspace};
+use crate::support::prelude::*;
 
 const LIST: &str = "/console/projects/1/insights/";
 const API: &str = "/api/projects/1/insights/";

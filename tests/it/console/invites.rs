@@ -1,14 +1,9 @@
 //! The page of invites: new ones, the state of their mails, links, and the same invite again.
 
-use serde_json::json;
-use steward::Config;
-use steward::testing::resources::members::Level;
-
 use crate::invites::mail::with_server;
-use crate::support::console::{Page, Visitor};
 use crate::support::invites::{invites, listed, with_mail};
+use crate::support::prelude::*;
 use crate::support::smtp::{MailServer, ServerBehavior};
-use crate::support::{Workspace, eventually_async};
 
 fn list(workspace: &Workspace) -> String {
     format!("/console/organizations/{}/invites/", workspace.made.organization_id)

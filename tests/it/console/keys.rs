@@ -1,9 +1,6 @@
 //! The pages of API keys: the list, a new key, and one key.
 
-use serde_json::{Value, json};
-
-use crate::support::console::{Page, Visitor};
-use crate::support::{OWNER, TestClient, Workspace};
+use crate::support::prelude::*;
 
 const KEYS: &str = "/console/keys/";
 const NEW: &str = "/console/keys/new/";

@@ -1,12 +1,8 @@
 //! Choices and lists of organizations and projects with more than a page shows at once.
 
-use futures_util::future::join_all;
-use serde_json::{Value, json};
-use steward::testing::operator::{Operation, UserOptions};
-use steward::testing::resources::members::Level;
+use steward::testing::operator::UserOptions;
 
-use crate::support::console::{Page, Visitor};
-use crate::support::{TestClient, Workspace};
+use crate::support::prelude::*;
 
 const ACCESS: &str = "/console/projects/1/dashboards/1/access/";
 

@@ -1,26 +1,23 @@
 //! Signing in by mail: the form, the mail, and the code in the browser that asked.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
-use axum::http::Method;
-use serde_json::{Value, json};
+use steward::InitialRecords;
 use steward::testing::config::Switch;
 use steward::testing::metrics::Metrics;
-use steward::testing::operator::{Operation, UserOptions};
-use steward::testing::resources::members::Level;
+use steward::testing::operator::UserOptions;
 use steward::testing::resources::sessions::SignInRequest;
 use steward::testing::store::WriteTx;
 use steward::testing::time::ManualClock;
-use steward::{Config, InitialRecords};
 
 use crate::domains::prove;
 use crate::invites::{invite, mail::with_server};
-use crate::support::console::{FORM, Page, Visitor};
+use crate::support::console::FORM;
 use crate::support::metrics::{Numbers, is};
+use crate::support::prelude::*;
 use crate::support::signup::Offer;
 use crate::support::smtp::{Mail, MailServer, ServerBehavior};
-use crate::support::{OWNER, Workspace, domains, eventually, log, with_clock};
+use crate::support::{domains, log};
 
 const ASK: &str = "/console/sign_in/mail/";
 const CODE: &str = "/console/sign_in/code/";

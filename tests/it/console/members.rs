@@ -1,10 +1,6 @@
 //! The members of an organization, and one member.
 
-use serde_json::json;
-use steward::testing::resources::members::Level;
-
-use crate::support::Workspace;
-use crate::support::console::{Page, Visitor};
+use crate::support::prelude::*;
 use crate::support::roles::{add_role, add_to_role};
 
 fn list(workspace: &Workspace) -> String {

@@ -1,9 +1,6 @@
 //! Creating a dashboard: empty, from a template, as a copy and from JSON; editing it.
 
-use serde_json::json;
-
-use crate::support::Workspace;
-use crate::support::console::Visitor;
+use crate::support::prelude::*;
 
 const LIST: &str = "/console/projects/1/dashboards/";
 const NEW: &str = "/console/projects/1/dashboards/new/";

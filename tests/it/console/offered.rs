@@ -2,16 +2,12 @@
 //!
 //! The test reads pages as a crawler does, from the start page on, and presses every button it finds.
 
-use std::collections::BTreeSet;
-
-use serde_json::json;
 use steward::testing::http::routes::PageAccess;
-use steward::testing::router::routes;
 
-use crate::support::Workspace;
-use crate::support::console::{FilledForm, Visitor};
+use crate::support::console::FilledForm;
 use crate::support::crawler::{Found, crawl, make_objects, shape};
 use crate::support::objects::Objects;
+use crate::support::prelude::*;
 
 /// Whether a form takes something away that other forms need.
 fn is_destructive(action: &str) -> bool {

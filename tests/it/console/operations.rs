@@ -1,13 +1,12 @@
 //! Which operations of the API the pages reach. The others are listed in `docs/spec/console.md`, each with its reason.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use axum::http::Method;
 use regex::Regex;
 use steward::testing::http::routes::RouteSpec;
-use steward::testing::router::routes;
+
+use crate::support::prelude::*;
 
 /// The links of the frame ask for operations that pages send.
 const NAVIGATION: &str = "layout/navigation.rs";

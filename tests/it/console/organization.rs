@@ -1,10 +1,6 @@
 //! The pages of an organization: its projects, its settings, and a new one.
 
-use serde_json::json;
-use steward::testing::resources::members::Level;
-
-use crate::support::Workspace;
-use crate::support::console::Visitor;
+use crate::support::prelude::*;
 use crate::support::roles::add_role;
 
 fn page(workspace: &Workspace, rest: &str) -> String {

@@ -1,12 +1,6 @@
 //! The page of a project's settings, its token, and its deletion.
 
-use std::collections::BTreeSet;
-
-use serde_json::json;
-use steward::testing::resources::members::Level;
-
-use crate::support::Workspace;
-use crate::support::console::{Page, Visitor};
+use crate::support::prelude::*;
 
 fn settings(workspace: &Workspace) -> String {
     format!("/console/projects/{}/settings/", workspace.made.project_id)

@@ -1,12 +1,8 @@
 //! Changes that are reverted, and objects that are restored, from the activity log.
 
-use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
-
 use crate::support::batch_exports::nowhere;
-use crate::support::console::{Page, Visitor};
+use crate::support::prelude::*;
 use crate::support::roles::add_role;
-use crate::support::{OWNER, Workspace};
 
 /// A workspace with one dashboard.
 struct Scene {

@@ -1,10 +1,7 @@
 //! The roles of an organization, and one role with its members.
 
-use steward::testing::resources::members::Level;
-
-use crate::support::console::Visitor;
+use crate::support::prelude::*;
 use crate::support::roles::{add_role, add_to_role};
-use crate::support::{OWNER, Workspace};
 
 fn list(workspace: &Workspace) -> String {
     format!("/console/organizations/{}/roles/", workspace.made.organization_id)

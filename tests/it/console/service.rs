@@ -1,11 +1,6 @@
 //! The pages of sessions and of the service's health, and all pages while the disk is nearly full.
 
-use serde_json::json;
-use steward::Config;
-use steward::testing::time::Timestamp;
-
-use crate::support::console::Visitor;
-use crate::support::{Workspace, eventually, eventually_async, with_clock};
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn sessions_are_listed_and_ended_one_by_one() {

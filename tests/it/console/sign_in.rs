@@ -1,10 +1,7 @@
 //! Signing in with a key and with a link, and signing out.
 
-use axum::http::Method;
-use serde_json::json;
-
-use crate::support::console::{FORM, Visitor};
-use crate::support::{OWNER, Workspace, with_clock};
+use crate::support::console::FORM;
+use crate::support::prelude::*;
 
 const SIGN_IN: &str = "/console/sign_in/";
 const INVALID_KEY: &str =

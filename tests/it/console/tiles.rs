@@ -1,11 +1,6 @@
 //! Tiles of a dashboard: texts, colors, moving, arranging.
 
-use serde_json::{Value, json};
-
-use steward::testing::resources::members::Level;
-
-use crate::support::Workspace;
-use crate::support::console::Visitor;
+use crate::support::prelude::*;
 
 const ONE: &str = "/console/projects/1/dashboards/1/";
 

@@ -1,18 +1,14 @@
 //! Dashboards below access rules. The rules themselves are tested in `access_controls`.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::Method;
 use futures_util::stream;
-use serde_json::{Value, json};
-use steward::Config;
-use steward::testing::time::{Clock, ManualClock, Timestamp};
+use steward::testing::time::{Clock, ManualClock};
 use tokio::sync::oneshot;
 
 use crate::dashboards::make;
-use crate::support::{Level, TestClient, TestResponse, Workspace};
+use crate::support::prelude::*;
 
 pub const BEGAN: &str = "2025-01-02T03:04:05Z";
 pub const VIEWER: &str = "You do not have viewer access to this resource.";

@@ -1,13 +1,9 @@
 //! `/api/projects/:project_id/dashboards/:dashboard_id/collaborators/`: who may edit a restricted
 //! dashboard.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use crate::dashboards::access::{BEGAN, Scene, minute};
 use crate::dashboards::embedded;
-use crate::support::refusals::Refusal;
-use crate::support::{Level, TestClient, TestResponse};
+use crate::support::prelude::*;
 
 const EDIT: &str = "You don't have edit permissions for this dashboard.";
 const BAD_UUID: &str = "Must be a valid UUID.";

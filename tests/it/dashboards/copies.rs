@@ -1,9 +1,7 @@
 //! Dashboards created as copies of others.
 
-use serde_json::{Value, json};
-
 use crate::dashboards::{at_the_moment, detail, make};
-use crate::support::{Level, TestClient, Workspace};
+use crate::support::prelude::*;
 use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 /// Creates a dashboard of the owner that uses every field.

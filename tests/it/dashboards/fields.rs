@@ -1,11 +1,7 @@
 //! The values that each request field of a dashboard accepts and refuses. `src/input` tests those of each type.
 
-use axum::http::Method;
-use serde_json::json;
-
 use crate::dashboards::make;
-use crate::support::Workspace;
-use crate::support::refusals::Refusal;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn invalid_fields_are_refused_and_nothing_is_written() {

@@ -1,9 +1,7 @@
 //! Restriction and privilege levels of dashboards, and private projects.
 
-use serde_json::{Value, json};
-
 use crate::dashboards::access::{Scene, allows};
-use crate::support::{Level, TestClient, Workspace};
+use crate::support::prelude::*;
 
 const EDIT: &str = "You don't have edit permissions for this dashboard.";
 const RESTRICT: &str = "Only the dashboard owner and project admins have the restriction rights required to change the dashboard's restriction level.";

@@ -1,17 +1,13 @@
 //! Lists of dashboards: which of them the caller may see, and which the query asks for.
 
-use std::collections::BTreeMap;
-
-use futures_util::future::join_all;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
-use serde_json::{Value, json};
 
 use crate::dashboards::access::{Scene, VIEWER, minute};
 use crate::dashboards::{detail, embedded, item, make};
-use crate::support::bodies::page;
-use crate::support::{TestClient, Workspace, walked};
+use crate::support::prelude::*;
+use crate::support::walked;
 
 /// The IDs of the dashboards on a page, in its order.
 fn ids(page: &Value) -> Vec<u64> {

@@ -10,13 +10,13 @@ mod removal;
 mod template_json;
 mod templates;
 
-use serde_json::{Map, Value, json};
-use steward::testing::time::{Clock, ManualClock, Timestamp};
+use serde_json::Map;
+use steward::testing::time::{Clock, ManualClock};
 
 use crate::support::batch_exports::with;
-use crate::support::bodies::{MOMENT, changed, page};
+use crate::support::bodies::{MOMENT, changed};
 pub use crate::support::dashboards::make;
-use crate::support::{TestClient, Workspace, column};
+use crate::support::prelude::*;
 
 /// The fields that only the detail view has.
 const DETAILS: [&str; 6] =

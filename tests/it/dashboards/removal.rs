@@ -1,17 +1,12 @@
 //! Dashboards are soft-deleted and restored. DELETE never deletes one.
 
-use std::time::Duration;
-
 use axum::http::header::ALLOW;
-use serde_json::{Value, json};
 use steward::testing::ids::InsightId;
 use steward::testing::resources::dashboards::insights::Insight;
 use steward::testing::store::Tx;
 
 use crate::dashboards::{at_the_moment, detail, item, make};
-use crate::support::Workspace;
-use crate::support::bodies::page;
-use crate::support::refusals::each;
+use crate::support::prelude::*;
 use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 #[tokio::test]

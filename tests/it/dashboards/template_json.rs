@@ -1,15 +1,11 @@
 //! Dashboards created from a template in the request.
 
-use axum::http::Method;
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
-use serde_json::{Value, json};
 
 use crate::dashboards::templates::tiles;
 use crate::dashboards::{at_the_moment, detail};
-use crate::support::bodies::page;
-use crate::support::refusals::Refusal;
-use crate::support::{TestResponse, Workspace};
+use crate::support::prelude::*;
 
 /// A template with one text and these changes. A member that is changed to `"absent"` is removed.
 fn template(changes: Value) -> Value {

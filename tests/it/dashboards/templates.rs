@@ -1,12 +1,8 @@
 //! Dashboards created from built-in templates.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use crate::dashboards::{at_the_moment, detail, embedded, item};
-use crate::support::bodies::{self, changed, page};
-use crate::support::refusals::Refusal;
-use crate::support::{Level, TestClient, Workspace};
+use crate::support::bodies::{self, changed};
+use crate::support::prelude::*;
 
 const APP: &str =
     include_str!("../../../src/resources/dashboards/templates/product_analytics.json");

@@ -1,10 +1,9 @@
 //! Tests of `GET /api/organizations/:organization_id/domains/:id/certificate/`.
 
 use rcgen::{CertificateParams, DnType, Issuer, KeyPair, date_time_ymd};
-use serde_json::{Value, json};
 
 use crate::domains::add;
-use crate::support::{Level, Workspace};
+use crate::support::prelude::*;
 
 /// Creates a certificate that an authority with this name issued, valid for the years from 2000 to `until`.
 fn issued(authority: &str, holder: &str, until: i32) -> String {

@@ -1,16 +1,12 @@
 //! Tests of `GET /api/organizations/:organization_id/domains/:id/lookup/` with a real DNS server.
 
-use std::time::Duration;
-
-use axum::http::Method;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hickory_server::net::xfer::Protocol;
-use serde_json::{Value, json};
 
 use crate::domains::scene::Scene;
 use crate::domains::{add, entries_about, prove};
 use crate::support::dns::{Dns, Reply};
-use crate::support::in_organization;
+use crate::support::prelude::*;
 
 const NAME: &str = "_posthog-challenge.corp.example";
 const ABSOLUTE: &str = "_posthog-challenge.corp.example.";

@@ -6,16 +6,14 @@ mod saml;
 mod scene;
 mod verification;
 
-use futures_util::future::join_all;
-use serde_json::{Value, json};
 use steward::testing::ids::{DomainId, OrganizationId};
 use steward::testing::resources::activity::Entry;
 use steward::testing::resources::cascade_delete;
 use steward::testing::resources::domains::{self, Domain};
-use steward::testing::time::Timestamp;
+
+use crate::support::prelude::*;
 
 pub use crate::support::domains::add;
-use crate::support::{Level, Workspace, column, in_organization, redacted};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
 const STRANGER: &str = "You do not have permission to perform this action.";

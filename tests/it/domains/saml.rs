@@ -5,10 +5,9 @@ use std::fmt::Write;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
-use serde_json::{Value, json};
 
 use crate::domains::{add, prove};
-use crate::support::Workspace;
+use crate::support::prelude::*;
 
 const BAD_CERTIFICATE: &str = "Enter one valid X.509 certificate, as PEM or as its base64.";
 const INCOMPLETE: &str =

@@ -1,10 +1,7 @@
 //! A workspace whose domain a real DNS server can verify.
 
-use serde_json::Value;
-use steward::Config;
-
-use crate::support::Workspace;
 use crate::support::dns::Dns;
+use crate::support::prelude::*;
 
 use super::add;
 

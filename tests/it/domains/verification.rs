@@ -1,15 +1,11 @@
 //! Tests of `POST /api/organizations/:organization_id/domains/:id/verify/` with a real DNS server.
 
-use std::time::Duration;
-
-use axum::http::Method;
 use hickory_server::net::xfer::Protocol;
-use serde_json::{Value, json};
 
 use crate::domains::scene::Scene;
 use crate::domains::{add, entries_about, prove};
 use crate::support::dns::{Dns, Reply};
-use crate::support::{JSON, Level, TestClient, TestResponse};
+use crate::support::prelude::*;
 
 const NAME: &str = "_posthog-challenge.corp.example.";
 const UNAVAILABLE: &str = "The service is temporarily unavailable. Try again shortly.";

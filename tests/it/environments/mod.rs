@@ -1,19 +1,14 @@
 //! `/api/environments/`: the second spelling of `/api/projects/`, with the same behaviour.
 
-use std::collections::BTreeSet;
-
-use axum::http::Method;
-use serde_json::{Value, json};
 use steward::testing::http::routes::RouteSpec;
 use steward::testing::idempotency::StoredResponse;
 use steward::testing::metrics::Metrics;
-use steward::testing::router::routes;
 use uuid::Uuid;
 
 use crate::support::idempotency::{post_once, stored};
 use crate::support::metrics::{Numbers, is};
 use crate::support::objects::Objects;
-use crate::support::{TestClient, TestResponse, Workspace, with_clock};
+use crate::support::prelude::*;
 
 const PROJECTS: &str = "/api/projects/";
 const ENVIRONMENTS: &str = "/api/environments/";

@@ -4,13 +4,12 @@ use std::fs;
 use std::io::{self, BufReader, Read};
 
 use proptest::prelude::*;
-use serde_json::json;
 use steward::testing::bootstrap;
 use steward::testing::store::{Place, Progress};
 
 use crate::exports::{Everything, export, import};
-use crate::support::Workspace;
 use crate::support::exports::{first_of, lines, sealed};
+use crate::support::prelude::*;
 
 /// Asserts that the import of these bytes fails and leaves no file. Returns the error.
 #[track_caller]

@@ -4,26 +4,21 @@
 mod damage;
 pub mod organization;
 
-use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use axum::http::Method;
-use serde_json::{Value, json};
 use steward::App;
-use steward::Config;
 use steward::testing::bootstrap;
 use steward::testing::ids::{ProjectId, UserId};
 use steward::testing::mail::pace::{Pace, PaceKey};
-use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete::PendingDeletion;
 use steward::testing::resources::invites::InviteMail;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::roles::PendingListing;
 use steward::testing::resources::shared::import_mark::ImportMark;
-use steward::testing::router::{router, routes};
+use steward::testing::router::router;
 use steward::testing::store::{
     ExportOptions, Imported, OpenError, Place, PreparedRestore, Progress, SentCopy, Store, Table,
     canonical_line, receive,
@@ -34,9 +29,10 @@ use crate::api_keys::{KEYS, at, make};
 use crate::idempotency::post_once;
 use crate::signup::Offer;
 use crate::support::exports::{lines, sealed};
+use crate::support::new_key;
 use crate::support::objects::Objects;
+use crate::support::prelude::*;
 use crate::support::sessions::SESSIONS;
-use crate::support::{Level, OWNER, TestClient, Workspace, column, eventually, new_key};
 
 /// Returns export settings with the system's folder for temporary files.
 pub fn how(secrets: bool) -> ExportOptions {

@@ -1,15 +1,11 @@
 //! `export --organization` and `import --organization`: one organization moves to another workspace in use.
 
-use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::bootstrap::InitialRecords;
 use steward::testing::ids::OrganizationId;
-use steward::testing::operator::{Operation, UserOptions};
+use steward::testing::operator::UserOptions;
 use steward::testing::resources::cascade_delete::delete_batch;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::relocation::{Batches, Plan, select};
@@ -20,12 +16,12 @@ use steward::testing::state::ImportedOrganization;
 use steward::testing::store::{
     Cell, ExportOptions, OpenError, Progress, SelectOrganization, Snapshot, StagedExport, Store,
 };
-use steward::testing::time::{Clock, ManualClock, Timestamp};
+use steward::testing::time::{Clock, ManualClock};
 use uuid::Uuid;
 
 use super::{Everything, all, answers, export, how, import, lines};
 use crate::support::exports::{first_of, sealed};
-use crate::support::{Level, OWNER, TestClient, Workspace, column, eventually, new_user};
+use crate::support::prelude::*;
 
 async fn try_export(
     store: &Store,

@@ -2,11 +2,7 @@
 
 use std::io::Read;
 
-use axum::http::Method;
-use serde_json::{Value, json};
-use steward::Config;
-
-use crate::support::{TestResponse, Workspace, with_clock};
+use crate::support::prelude::*;
 
 const ME: &str = "/api/users/@me/";
 const FAR: (&str, &str) = ("x-forwarded-for", "192.0.2.1");

@@ -1,22 +1,18 @@
 //! Pages far into long lists, which are read on the threads for long reads.
 
-use std::time::Duration;
-
-use futures_util::future::join_all;
-use serde_json::{Value, json};
 use steward::testing::error::Result;
 use steward::testing::ids::{DashboardId, InsightId, MembershipId, UserId, UserUuid};
 use steward::testing::metrics::Metrics;
 use steward::testing::resources::dashboards::Dashboard;
 use steward::testing::resources::dashboards::insights::Insight;
-use steward::testing::resources::members::{self, Level};
+use steward::testing::resources::members;
 use steward::testing::resources::users;
 use steward::testing::store::{Table, Tx, WriteTx};
 use uuid::Uuid;
 
-use crate::support::Workspace;
 use crate::support::dashboards::make;
 use crate::support::metrics::Numbers;
+use crate::support::prelude::*;
 
 /// The greatest offset that a request reads on its own thread.
 const MAX_INLINE_OFFSET: usize = 1500;

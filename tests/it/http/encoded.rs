@@ -1,10 +1,6 @@
 //! Percent-encoded paths. PostHog's clients encode `@me` and `@current` with `encodeURIComponent`.
 
-use axum::http::Method;
-use serde_json::json;
-use steward::testing::router::routes;
-
-use crate::support::Workspace;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn percent_encoded_at_sign_in_fixed_path_segments_is_accepted() {

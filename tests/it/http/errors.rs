@@ -1,14 +1,9 @@
 //! Behaviour that all routes share: errors, methods, trailing slashes and request ids. See `docs/spec/errors.md`.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use axum::http::Method;
 use axum::http::header::{ALLOW, CONTENT_TYPE};
-use serde_json::{Value, json};
-use steward::testing::router::routes;
 
 use crate::dashboards::make;
-use crate::support::{JSON, TestClient, TestResponse, Workspace};
+use crate::support::prelude::*;
 
 const REQUEST_ID: &str = "x-request-id";
 pub const NO_ACCESS: &str = "You don't have access to the project.";

@@ -1,15 +1,12 @@
 //! Entity tags: a repeated read answers 304 if nothing changed, and a change with an outdated tag answers
 //! 412.
 
-use axum::http::Method;
-use serde_json::{Value, json};
 use steward::testing::resources::api_keys::record_use;
-use steward::testing::time::Timestamp;
 
 use crate::activity::entries;
 use crate::api_keys::{CURRENT, KEYS, at};
+use crate::support::prelude::*;
 use crate::support::roles::{add_role, add_to_role};
-use crate::support::{Level, TestClient, TestResponse, Workspace};
 use crate::{batch_exports, domains};
 
 const ME: &str = "/api/users/@me/";

@@ -1,11 +1,7 @@
 //! Parameters of lists: each is read, or the request fails with its name.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-use steward::testing::router::routes;
-
 use crate::support::objects::Objects;
-use crate::support::{TestResponse, Workspace};
+use crate::support::prelude::*;
 
 /// Parameters that take any text.
 const ANY_TEXT: [&str; 4] = ["item_id", "refresh", "search", "short_id"];

@@ -1,9 +1,7 @@
 //! Objects that do not exist: unknown, malformed and deleted ids, and ids of another organization or project.
 
-use serde_json::json;
-
-use crate::support::Workspace;
 use crate::support::batch_exports::{nowhere, with};
+use crate::support::prelude::*;
 
 /// The lists of organizations and of projects, and the requests at an object of each.
 const OF_ORGANIZATIONS: [(&str, &str); 4] = [

@@ -1,10 +1,9 @@
 //! Numbers in bodies: what is stored as sent comes back digit for digit, and 5.0 is the integer 5.
 
 use axum::body::Body;
-use axum::http::{Method, Request};
-use serde_json::{Value, json};
+use axum::http::Request;
 
-use crate::support::{TestClient, Workspace};
+use crate::support::prelude::*;
 
 /// Numbers that a floating-point number does not hold, or that programs write in another way.
 const NUMBERS: [&str; 9] = [

@@ -1,11 +1,8 @@
 //! Tests the order of checks: if a request has two errors, which of them the response reports.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use crate::dashboards::make;
 use crate::http::errors::{NO_ACCESS, READ_ONLY};
-use crate::support::{JSON, Level, OWNER, Workspace};
+use crate::support::prelude::*;
 
 const MALFORMED: &str = "{";
 const EOF: &str = "EOF while parsing an object at line 1 column 1";

@@ -1,12 +1,8 @@
 //! Pages of lists.
 
-use axum::http::Method;
 use axum::http::header::HOST;
-use futures_util::future::join_all;
-use serde_json::{Value, json};
-use steward::Config;
 
-use crate::support::Workspace;
+use crate::support::prelude::*;
 
 /// A workspace with `count` dashboards. Some of them share a name, are pinned or have no name.
 async fn with_dashboards(config: Config, count: usize) -> Workspace {

@@ -1,13 +1,9 @@
 //! Rate limits per key (`--rate-limit`) and per client address (`--peer-limit`).
 
-use std::time::Duration;
-
-use axum::http::Method;
-use serde_json::json;
 use steward::testing::config::RateLimit;
 use steward::testing::time::ManualClock;
 
-use crate::support::{JSON, Level, OWNER, TestClient, TestResponse, Workspace, with_clock};
+use crate::support::prelude::*;
 
 const ME: &str = "/api/users/@me/";
 

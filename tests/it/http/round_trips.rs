@@ -1,16 +1,12 @@
 //! What a GET returns, a PATCH takes back: 200, and nothing changes.
 
-use std::collections::BTreeSet;
-
-use axum::http::Method;
 use axum::http::header::ETAG;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 use steward::testing::http::routes::RouteSpec;
-use steward::testing::router::routes;
 
 use crate::support::contract::contract;
 use crate::support::objects::Objects;
-use crate::support::{TestClient, Workspace};
+use crate::support::prelude::*;
 
 /// Paths of PATCH whose objects a GET on the same path returns.
 fn paths() -> Vec<&'static str> {

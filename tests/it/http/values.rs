@@ -1,11 +1,7 @@
 //! Texts and free-form JSON in bodies: which texts are required, may be null or may be blank, and how large both may be.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use crate::support::batch_exports::nowhere;
-use crate::support::refusals::{Refusal, each};
-use crate::support::{TestClient, Workspace};
+use crate::support::prelude::*;
 
 /// What a field accepts besides texts that are not blank.
 #[derive(Clone, Copy, PartialEq, Eq)]

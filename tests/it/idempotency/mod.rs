@@ -3,10 +3,6 @@
 mod rights;
 mod upkeep;
 
-use std::time::Duration;
-
-use axum::http::Method;
-use serde_json::{Value, json};
 use steward::testing::idempotency::{StoredBodyPart, StoredResponse};
 
 use crate::activity::entries;
@@ -15,8 +11,8 @@ use crate::batch_exports;
 use crate::signup::offer;
 use crate::support::dns::{Dns, Reply};
 pub use crate::support::idempotency::{post_once, stored};
+use crate::support::prelude::*;
 use crate::support::roles::add_role;
-use crate::support::{JSON, Level, OWNER, TestResponse, Workspace};
 
 const REUSED: &str = "This Idempotency-Key was used for a request with another body.";
 

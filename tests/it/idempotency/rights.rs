@@ -4,9 +4,7 @@
 use std::convert::Infallible;
 
 use axum::body::Body;
-use axum::http::Method;
 use futures_util::stream;
-use serde_json::{Value, json};
 use steward::testing::idempotency::StoredResponse;
 
 use crate::api_keys::limits::{World, text};
@@ -14,7 +12,7 @@ use crate::api_keys::{CURRENT, at};
 use crate::idempotency::{is_replayed, is_reused, post_once, stored};
 use crate::signup::offer;
 use crate::support::dns::Dns;
-use crate::support::{JSON, Level, OWNER, TestClient, TestResponse, Workspace};
+use crate::support::prelude::*;
 
 const ME: &str = "/api/users/@me/";
 const DASHBOARDS: &str = "/api/projects/@current/dashboards/";

@@ -1,12 +1,9 @@
 //! Stored responses of idempotent requests expire after a day.
 
-use std::time::Duration;
-
-use serde_json::json;
 use steward::testing::idempotency::{StoredBodyPart, StoredResponse};
 
 use crate::idempotency::{is_replayed, post_once, stored};
-use crate::support::{Workspace, eventually, with_clock};
+use crate::support::prelude::*;
 
 const DAY: Duration = Duration::from_hours(24);
 

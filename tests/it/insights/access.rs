@@ -1,9 +1,7 @@
 //! Access rules on insights.
 
-use serde_json::{Value, json};
-
 use crate::dashboards::make;
-use crate::support::{Level, Workspace};
+use crate::support::prelude::*;
 
 use super::{insights, make_insight};
 

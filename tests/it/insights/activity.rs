@@ -1,10 +1,8 @@
 //! The entries of insights in the activity log.
 
-use serde_json::{Value, json};
-
 use crate::dashboards::make;
 use crate::support::batch_exports::with;
-use crate::support::{Level, Workspace};
+use crate::support::prelude::*;
 
 use super::make_insight;
 

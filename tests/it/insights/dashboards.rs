@@ -1,10 +1,7 @@
 //! The dashboards that show an insight, and their tiles.
 
-use futures_util::future::join_all;
-use serde_json::{Value, json};
-
 use crate::dashboards::make;
-use crate::support::{Level, Workspace};
+use crate::support::prelude::*;
 use crate::tiles::put_texts;
 
 use super::{insights, make_insight, version};

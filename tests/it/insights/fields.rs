@@ -1,10 +1,6 @@
 //! The checks of the fields of an insight.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
-use crate::support::Workspace;
-use crate::support::refusals::{Refusal, each};
+use crate::support::prelude::*;
 
 use super::{insights, make_insight};
 

@@ -1,11 +1,7 @@
 //! The filters and orders of lists of insights.
 
-use std::time::Duration;
-
-use serde_json::{Value, json};
-
 use crate::dashboards::{embedded, make};
-use crate::support::{Level, TestClient, Workspace, column};
+use crate::support::prelude::*;
 
 use super::{insights, make_insight};
 

@@ -7,12 +7,9 @@ mod fields;
 mod lists;
 mod removal;
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use crate::dashboards::{at_the_moment, embedded};
-use crate::support::bodies::{changed, insight, page};
-use crate::support::{Level, TestClient, TestResponse, Workspace};
+use crate::support::bodies::{changed, insight};
+use crate::support::prelude::*;
 
 /// The fields of the basic form.
 const BASIC: [&str; 20] = [

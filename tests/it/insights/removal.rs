@@ -1,13 +1,8 @@
 //! Deleting and restoring insights.
 
-use std::time::Duration;
-
-use axum::http::Method;
-use serde_json::json;
-
 use crate::activity::log::at_a_standstill;
 use crate::dashboards::make;
-use crate::support::{Level, OWNER, TestClient, Workspace};
+use crate::support::prelude::*;
 
 use super::{insights, make_insight};
 

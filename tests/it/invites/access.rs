@@ -1,9 +1,7 @@
 //! Tests of the private projects in an invite: the format, and which levels a member may grant.
 
-use serde_json::{Value, json};
-
 use crate::invites::{invite, invites};
-use crate::support::{Level, TestClient, Workspace};
+use crate::support::prelude::*;
 
 const NO_PROJECT: &str = "Project does not exist on this organization, or it is private and you do not have access to it.";
 const TOO_HIGH: &str = "You cannot invite to a private project with a higher level than your own.";

@@ -1,9 +1,7 @@
 //! Tests of creating several invites in one request: either all of them or none.
 
-use serde_json::{Value, json};
-
 use crate::invites::{MEMBER_ALREADY, invites, listed};
-use crate::support::{Level, OWNER, Workspace};
+use crate::support::prelude::*;
 
 const NO_ARRAY: &str = "This endpoint needs an array of data for bulk invite creation.";
 

@@ -1,15 +1,9 @@
 //! Tests of the mails about invites and new members, with a mail server.
 
-use std::time::Duration;
-
-use serde_json::{Value, json};
-use steward::Config;
-use steward::testing::operator::Operation;
-
 use crate::invites::{invite, invites};
 use crate::signup::Offer;
+use crate::support::prelude::*;
 use crate::support::smtp::{Mail, MailServer, ServerBehavior};
-use crate::support::{Level, OWNER, Workspace, with_clock};
 
 pub fn with_server(mut config: Config, server: &MailServer) -> Config {
     config.mail.smtp_url = Some(server.url().parse().expect("a URL"));

@@ -1,19 +1,16 @@
 //! Tests of `GET /api/organizations/:organization_id/invites/:id/mail/`, with a mail server.
 
-use std::time::Duration;
-
-use serde_json::{Value, json};
 use steward::testing::resources::invites::InviteMail;
 use steward::testing::store::Progress;
 use steward::testing::time::ManualClock;
-use steward::{App, Config, Store, router};
+use steward::{App, Store, router};
 
 use super::mail::with_server;
 use crate::invites::{invite, invites};
 use crate::signup::Offer;
 use crate::support::batch_exports::with;
+use crate::support::prelude::*;
 use crate::support::smtp::{MailServer, ServerBehavior, Setup};
-use crate::support::{Level, TestClient, Workspace, eventually, in_organization, with_clock};
 
 const START: &str = "2023-11-14T22:13:20Z";
 const UNREACHABLE: &str = "The connection to the mail server failed.";

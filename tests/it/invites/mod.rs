@@ -5,13 +5,9 @@ mod bulk;
 pub mod mail;
 mod mail_state;
 
-use std::time::Duration;
-
-use axum::http::Method;
-use serde_json::{Value, json};
+use crate::support::prelude::*;
 
 pub use crate::support::invites::{invite, invites, listed, with_mail};
-use crate::support::{Level, OWNER, Workspace, column, redacted, with_clock};
 
 const TOO_HIGH: &str = "You cannot invite a user with a higher permission level than your own.";
 const NOT_ALLOWED: &str = "You do not have permission to perform this action.";

@@ -3,7 +3,6 @@
 use std::pin::pin;
 
 use futures_util::poll;
-use serde_json::json;
 use steward::testing::mail::outbox::OutboxMessage;
 use steward::testing::resources::dashboards::Dashboard;
 use steward::testing::time::ManualClock;
@@ -11,8 +10,8 @@ use steward::testing::time::ManualClock;
 use super::{PAST_A_LEASE, end, has_none, holder, is_held_by};
 use crate::invites::invite;
 use crate::invites::mail::with_server;
+use crate::support::prelude::*;
 use crate::support::smtp::{MailServer, ServerBehavior};
-use crate::support::{Workspace, with_clock};
 
 /// A database with two nodes, `a` and `b`. Each has a clock of its own that stands still, so no lease expires by itself.
 struct Pair {

@@ -1,13 +1,13 @@
 //! `steward nodes`.
 
-use serde_json::{Value, json};
-use steward::testing::operator::{Operation, perform};
+use steward::testing::operator::perform;
 use steward::testing::store::Progress;
-use steward::{App, Config, InitialRecords, Store, create};
+use steward::{App, InitialRecords, Store, create};
 use tempfile::TempDir;
 
+use crate::support::prelude::*;
+
 use super::{end, is_held_by};
-use crate::support::{Workspace, eventually_async};
 
 /// Asks this node for the list until it is as `is_expected` says.
 async fn listed(node: &Workspace, is_expected: impl Fn(&[Value]) -> bool) -> Vec<Value> {

@@ -2,15 +2,13 @@
 
 use std::sync::{Mutex, mpsc};
 
-use serde_json::json;
-use steward::Config;
 use steward::testing::metrics::Metrics;
 use steward::testing::store::{Table, WriteTx};
 use tokio::sync::oneshot;
 
 use super::end;
 use crate::support::metrics::{Numbers, is};
-use crate::support::{Workspace, eventually_async};
+use crate::support::prelude::*;
 
 fn metered() -> Config {
     let mut config = Config::default();

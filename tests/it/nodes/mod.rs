@@ -5,12 +5,10 @@ mod listed;
 mod metrics;
 mod requests;
 
-use std::time::Duration;
-
 use steward::testing::leases::list as all_leases;
 use steward::testing::store::{Order, Record, Tx, Window};
 
-use crate::support::{Workspace, eventually};
+use crate::support::prelude::*;
 
 /// Longer than a lease lasts.
 const PAST_A_LEASE: Duration = Duration::from_secs(61);

@@ -1,13 +1,9 @@
 //! Requests to one node after requests to another.
 
-use axum::http::Method;
-use serde_json::json;
-use steward::Config;
-
 use super::end;
 use crate::api_keys::{KEYS, at};
 use crate::support::idempotency::post_once;
-use crate::support::{JSON, Workspace};
+use crate::support::prelude::*;
 
 async fn two_nodes() -> (Workspace, Workspace) {
     let a = Workspace::on_node("a", Config::default()).await;

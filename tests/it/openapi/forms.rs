@@ -1,11 +1,7 @@
 //! The document uses only forms of JSON Schema that client generators understand.
 
-use std::collections::BTreeSet;
-
-use serde_json::{Value, json};
-
-use crate::support::Workspace;
 use crate::support::contract::contract;
+use crate::support::prelude::*;
 
 fn document() -> &'static Value {
     &contract().document

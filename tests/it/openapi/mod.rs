@@ -3,14 +3,8 @@
 
 mod forms;
 
-use std::collections::BTreeSet;
-
-use axum::http::Method;
-use serde_json::{Value, json};
-use steward::testing::router::routes;
-
-use crate::support::Workspace;
 use crate::support::contract::contract;
+use crate::support::prelude::*;
 
 /// Collects every member called `name` at any depth of `value`.
 fn all<'v>(value: &'v Value, name: &str, out: &mut Vec<&'v Value>) {

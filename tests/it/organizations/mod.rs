@@ -2,9 +2,7 @@
 
 mod removal;
 
-use serde_json::{Value, json};
-
-use crate::support::{Level, OWNER, Workspace, column, redacted};
+use crate::support::prelude::*;
 
 const TOO_LOW: &str = "Your organization access level is insufficient.";
 

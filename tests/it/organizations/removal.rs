@@ -1,12 +1,9 @@
 //! Tests of deleting projects and organizations: they are hidden at once, and their records are deleted in the
 //! background.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use serde_json::{Value, json};
 use steward::testing::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId};
-use steward::testing::operator::Operation;
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::{self, AccessRule};
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
@@ -15,7 +12,7 @@ use steward::testing::resources::collaborators::{self, Collaborator};
 use steward::testing::resources::dashboards::deletions::Deletion;
 use steward::testing::resources::dashboards::tiles::Tile;
 use steward::testing::resources::dashboards::{Dashboard, Details};
-use steward::testing::resources::members::{Level, Membership};
+use steward::testing::resources::members::Membership;
 use steward::testing::resources::projects::grants::{self, Grant};
 use steward::testing::resources::projects::{Project, Settings};
 use steward::testing::resources::shared::access_objects::{Kind, Object};
@@ -26,7 +23,7 @@ use steward::testing::store::{Key, Order, Raw, Record, Table, Tx};
 
 use crate::dashboards::access::Scene;
 use crate::support::objects::Objects;
-use crate::support::{OWNER, TestClient, Workspace};
+use crate::support::prelude::*;
 use crate::{domains, invites};
 
 /// Returns the number of records whose key begins with `prefix`.

@@ -1,10 +1,7 @@
 //! Who may create, read, update and delete projects.
 
-use axum::http::Method;
-use serde_json::json;
-
 use crate::projects::{both, make, projects};
-use crate::support::{Level, Workspace};
+use crate::support::prelude::*;
 
 const TOO_LOW: &str = "Your organization access level is insufficient.";
 const RESTRICTING: &str =

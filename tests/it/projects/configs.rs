@@ -1,9 +1,7 @@
 //! Fields of a project with their own validation.
 
-use serde_json::{Value, json};
-
 use crate::projects::fields::Project;
-use crate::support::refusals::Refusal;
+use crate::support::prelude::*;
 
 #[tokio::test]
 async fn errors_to_ignore_must_be_a_short_list_of_strings() {

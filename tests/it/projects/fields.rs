@@ -1,11 +1,7 @@
 //! Each field of a project: the values that it accepts, how they are stored, and the values that it
 //! refuses.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
-use crate::support::Workspace;
-use crate::support::refusals::{Refusal, each};
+use crate::support::prelude::*;
 
 /// The first project of a workspace.
 pub struct Project {

@@ -7,12 +7,10 @@ mod of_member;
 mod private;
 mod token;
 
-use axum::http::Method;
-use serde_json::{Value, json};
-use steward::testing::operator::{Operation, UserOptions};
+use steward::testing::operator::UserOptions;
 
-use crate::support::refusals::{Refusal, each};
-use crate::support::{Level, TestClient, Workspace, column, new_user, redacted, walked};
+use crate::support::prelude::*;
+use crate::support::walked;
 
 const ON_CREATE: &str = "Primary dashboard cannot be set on project creation.";
 const NOT_OURS: &str = "Dashboard does not belong to this team.";

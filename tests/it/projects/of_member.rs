@@ -1,10 +1,7 @@
 //! Tests of `GET /api/organizations/:organization_id/members/:user__uuid/projects/`.
 
-use serde_json::{Value, json};
-
-use crate::support::bodies::page;
+use crate::support::prelude::*;
 use crate::support::roles::{add_role, add_to_role};
-use crate::support::{Level, OWNER, TestClient, Workspace, column};
 
 const ADAM: &str = "adam@corp.example";
 const ANN: &str = "ann@corp.example";

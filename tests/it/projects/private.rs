@@ -1,9 +1,6 @@
 //! Private projects: who may see them, and what other members get.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
-use crate::support::{Level, TestClient, Workspace};
+use crate::support::prelude::*;
 
 const ANN: &str = "ann@corp.example";
 

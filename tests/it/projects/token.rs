@@ -1,10 +1,7 @@
 //! `reset_token`: a new public token for a project.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use crate::activity::entries;
-use crate::support::{JSON, Level, OWNER, Workspace};
+use crate::support::prelude::*;
 
 /// Returns the three paths of `reset_token` of the first project.
 fn paths(workspace: &Workspace) -> [String; 3] {

@@ -1,13 +1,12 @@
 //! The default role of an organization, which users get when they join it.
 
-use serde_json::{Value, json};
 use steward::testing::resources::activity::{Entry, Fields};
 
 use crate::support::activity::entries;
 use crate::support::invites::invite;
+use crate::support::prelude::*;
 use crate::support::roles::{add_role, add_to_role};
 use crate::support::signup::Offer;
-use crate::support::{Level, Workspace, column, in_organization};
 
 use super::{LEVEL, UNKNOWN};
 

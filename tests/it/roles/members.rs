@@ -1,11 +1,7 @@
 //! The members of a role.
 
-use axum::http::Method;
-use futures_util::future::join_all;
-use serde_json::{Value, json};
-
+use crate::support::prelude::*;
 use crate::support::roles::{add_role, add_to_role};
-use crate::support::{Level, OWNER, Workspace, in_organization};
 
 use super::{UNKNOWN, fields};
 

@@ -5,14 +5,8 @@ mod default_role;
 mod deletion;
 mod members;
 
-use std::time::Duration;
-
-use axum::http::Method;
-use futures_util::future::join_all;
-use serde_json::{Value, json};
-
+use crate::support::prelude::*;
 use crate::support::roles::{add_role, add_to_role};
-use crate::support::{Level, OWNER, TestResponse, Workspace, column, in_organization};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
 const TAKEN: &str = "There is already a role with this name.";

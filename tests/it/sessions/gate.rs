@@ -1,12 +1,9 @@
 //! Tests of when a session is valid and of what it may do, in requests and inside writes.
 
-use std::time::Duration;
-
 use axum::body::Body;
-use axum::http::{Method, Request};
+use axum::http::Request;
 use bytes::Bytes;
 use futures_util::stream;
-use serde_json::{Value, json};
 use steward::testing::ids::SessionId;
 use steward::testing::resources::sessions::Session;
 use steward::testing::store::Tx;
@@ -14,8 +11,8 @@ use tokio::sync::oneshot;
 
 use super::assert_ended;
 use crate::api_keys::{CURRENT, ME, at, holder, make};
+use crate::support::prelude::*;
 use crate::support::sessions::{SESSIONS, SignedIn, browser, sign_in, sign_in_by_link};
-use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, eventually, with_clock};
 
 /// Creates a key with every scope and a session that is bound to it.
 async fn bound(workspace: &Workspace) -> (Value, SignedIn) {

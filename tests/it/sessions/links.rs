@@ -1,19 +1,16 @@
 //! Tests of sign-in links: they work once, for minutes, and for one user.
 
-use std::time::Duration;
-
-use serde_json::{Value, json};
 use steward::testing::config::Switch;
 use steward::testing::error::Error;
-use steward::testing::operator::{Operation, perform};
+use steward::testing::operator::perform;
 use steward::testing::resources::sessions::SignInLink;
 use steward::testing::store::Progress;
 
 use super::assert_ended;
 use crate::api_keys::ME;
 use crate::signup::offer;
+use crate::support::prelude::*;
 use crate::support::sessions::{SignedIn, browser, sign_in, sign_in_by_link};
-use crate::support::{Level, OWNER, Workspace};
 
 #[track_caller]
 fn assert_invalid(refused: Option<Error>) {

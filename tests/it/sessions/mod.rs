@@ -4,17 +4,14 @@ mod gate;
 mod links;
 mod storage;
 
-use std::time::Duration;
-
-use axum::http::Method;
 use axum::http::header::COOKIE;
-use serde_json::{Value, json};
 use steward::testing::resources::sessions::Fields;
 
 use crate::api_keys::{CURRENT, ME, at, holder, make};
 use crate::support::dry_run::dry_run;
+use crate::support::log;
+use crate::support::prelude::*;
 use crate::support::sessions::{SESSIONS, SignedIn, USER_AGENT, browser, sign_in, sign_in_by_link};
-use crate::support::{Level, OWNER, TestClient, TestResponse, Workspace, log};
 
 /// Asserts a 401 for a session.
 #[track_caller]

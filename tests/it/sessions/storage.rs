@@ -1,10 +1,6 @@
 //! Tests of where sessions are stored: in the data file, but not in backups, exports and restored files.
 
-use std::time::Duration;
-
-use serde_json::json;
 use steward::testing::ids::UserId;
-use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete::delete_account_data;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::sessions::SignInRequest;
@@ -13,8 +9,8 @@ use steward::testing::store::{PreparedRestore, Progress, Store, Table, receive};
 use super::assert_ended;
 use crate::api_keys::{ME, at, make};
 use crate::exports::{copied, export, how, sent};
+use crate::support::prelude::*;
 use crate::support::sessions::{SignedIn, sign_in, sign_in_by_link};
-use crate::support::{Level, Workspace, eventually};
 
 const TABLES: [Table; 6] = [
     Table::Sessions,

@@ -1,11 +1,8 @@
 //! Public pages of insights: who may share one, what its token opens, and when.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use super::{assert_opens, opened};
+use crate::support::prelude::*;
 use crate::support::sharing::{Board, is_unlisted};
-use crate::support::{Level, OWNER, Workspace};
 
 const NO_EDIT: &str = "You don't have edit permissions for this insight.";
 

@@ -3,11 +3,6 @@
 mod insights;
 mod shared;
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
-use axum::http::Method;
-use serde_json::{Value, json};
 use steward::testing::ids::{DashboardId, InsightId};
 use steward::testing::resources::activity::Entry;
 use steward::testing::resources::cascade_delete;
@@ -19,9 +14,8 @@ use crate::activity::entries;
 use crate::dashboards::access::allows;
 use crate::insights::version;
 use crate::support::idempotency::stored;
-use crate::support::refusals::Refusal;
+use crate::support::prelude::*;
 use crate::support::sharing::{Board, token};
-use crate::support::{Level, Workspace};
 
 const NO_EDIT: &str = "You don't have edit permissions for this dashboard.";
 const BEGAN: &str = "2023-11-14T22:13:20Z";

@@ -2,13 +2,11 @@
 
 use std::sync::mpsc;
 
-use futures_util::future::join_all;
-use serde_json::json;
 use steward::testing::fair_queue::Consumer;
 use steward::testing::resources::dashboards::tiles;
 
+use crate::support::prelude::*;
 use crate::support::sharing::{Board, add_insight, add_text, is_unlisted, swell};
-use crate::support::{OWNER, Workspace, eventually};
 
 #[tokio::test]
 async fn public_json_shows_the_dashboard_without_personal_data() {

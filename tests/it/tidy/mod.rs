@@ -6,13 +6,14 @@ mod rules;
 mod samples;
 mod source;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use graph::ModuleGraph;
 use rules::Violation;
 use source::Source;
+
+use crate::support::prelude::*;
 
 /// The rules for the files under `src/`. Each returns the violations in one file.
 const RULES: [fn(&Source) -> Vec<Violation>; 8] = [

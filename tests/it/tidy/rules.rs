@@ -1,7 +1,8 @@
 //! The rules for the sources. Each rule reads one file and returns its violations.
 
-use std::collections::BTreeSet;
 use std::fmt;
+
+use crate::support::prelude::*;
 
 use super::source::Source;
 

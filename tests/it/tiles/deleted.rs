@@ -1,9 +1,8 @@
 //! `/api/projects/:project_id/dashboards/:id/deleted_tiles/`: the deleted tiles of a dashboard.
 
-use serde_json::{Value, json};
+use crate::support::prelude::*;
 
 use super::put_insight;
-use crate::support::{Level, Workspace};
 
 const VIEWER: &str = "You do not have editor access to this resource.";
 const RESTRICTED: &str = "You don't have edit permissions for this dashboard.";

@@ -1,11 +1,7 @@
 //! `tiles` as a client that keeps the whole layout of a dashboard sends it: every tile, with each of its fields.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use crate::dashboards::make;
-use crate::support::refusals::Refusal;
-use crate::support::{Level, TestClient, Workspace};
+use crate::support::prelude::*;
 
 use super::{put_insight, put_texts, shown};
 

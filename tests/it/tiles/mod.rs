@@ -6,23 +6,19 @@ mod moves;
 mod sequences;
 mod texts;
 
-use std::collections::BTreeSet;
-
-use axum::http::Method;
-use serde_json::{Value, json};
 use steward::testing::auth::InProject;
 use steward::testing::ids::{DashboardId, TileId};
 use steward::testing::resources::dashboards::insights;
 use steward::testing::resources::dashboards::tiles;
 use steward::testing::resources::dashboards::{Dashboard, tiles::Tile};
-use steward::testing::resources::members::{self, Level};
+use steward::testing::resources::members;
 use steward::testing::resources::projects;
 use steward::testing::secret::Seed;
 use steward::testing::store::{Order, Tx, Window};
 
 use crate::dashboards::{at_the_moment, detail, embedded, item, make};
-use crate::support::refusals::{Refusal, each};
-use crate::support::{TestClient, TestResponse, Workspace, bodies};
+use crate::support::bodies;
+use crate::support::prelude::*;
 
 /// Adds an insight of the owner to a dashboard of the first project, and returns the ID of the tile.
 pub async fn put_insight(

@@ -1,9 +1,7 @@
 //! Moving tiles between dashboards.
 
-use serde_json::{Value, json};
-
 use crate::dashboards::make;
-use crate::support::{Level, Workspace};
+use crate::support::prelude::*;
 use crate::tiles::{kept, put_insight, put_texts, shown, shown_of};
 
 const REQUIRED: (&str, &str) = ("required", "This field is required.");

@@ -1,14 +1,11 @@
 //! Random sequences of changes of tiles. Every response is a documented one, the `dashboards` of an insight
 //! are correct, and the data file stays consistent.
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
-use serde_json::{Value, json};
 
 use crate::dashboards::make;
-use crate::support::{TestResponse, Workspace};
+use crate::support::prelude::*;
 use crate::tiles::{put_insight, put_texts};
 
 /// A change of a dashboard: the dashboard, the kind of change, and two IDs or numbers.

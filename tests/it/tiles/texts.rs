@@ -1,11 +1,8 @@
 //! Texts on tiles: create, update and share them.
 
-use axum::http::Method;
-use serde_json::{Value, json};
-
 use crate::dashboards::{at_the_moment, embedded, make};
-use crate::support::refusals::Refusal;
-use crate::support::{Level, Workspace, bodies};
+use crate::support::bodies;
+use crate::support::prelude::*;
 use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 /// The expected tile with a text that `user` wrote at the test's time. `changes` apply to the text.
