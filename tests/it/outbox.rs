@@ -415,7 +415,7 @@ async fn silent_mail_server_times_out_without_delaying_requests() {
     eventually("the mail is being sent", || (office.server.connections() == 1).then_some(())).await;
     let owner = TestClient::of(router(office.app.clone()), &office.made.api_key);
     owner.get("/api/users/@me/").await.ok();
-    owner.post("/api/organizations/", serde_json::json!({ "name": "Meanwhile" })).await.ok();
+    owner.post("/api/organizations/", json!({ "name": "Meanwhile" })).await.ok();
     let message = office.tried(id, 1).await;
     assert_eq!(message.due_at, START.plus_seconds(5));
     let error = format!("{} took longer than 300ms", office.server.address);
@@ -549,19 +549,6 @@ async fn single_mail_of_an_organization_does_not_wait_for_a_thousand_of_others()
 }
 
 #[tokio::test]
-async fn waiting_messages_are_not_written_again() {
-    let mut office = Office::open().await;
-    office.delivers("ann@corp.example").await;
-    let second = office.post("ann@corp.example").await;
-    for _ in 0..3 {
-        office.rests().await;
-    }
-    let tx = office.app.store().snapshot().unwrap();
-    assert_eq!(tx.view::<OutboxMessage, _>(&second, |row| Ok(row.version)).unwrap(), Some(1));
-    office.ends().await;
-}
-
-#[tokio::test]
 async fn records_of_attempts_are_deleted_after_an_hour() {
     let mut office = Office::open().await;
     for name in ["ann", "bob", "cem"] {
@@ -652,11 +639,16 @@ async fn mail_whose_state_cannot_be_stored_is_sent_once_and_stops_no_other() {
 }
 
 #[tokio::test]
-async fn cancelled_message_is_not_sent() {
+async fn waiting_message_is_not_written_again_and_not_sent_once_it_is_cancelled() {
     let mut office = Office::open().await;
     office.delivers("ann@corp.example").await;
     let second = office.post("ann@corp.example").await;
-    office.rests().await;
+    for _ in 0..3 {
+        office.rests().await;
+    }
+    let tx = office.app.store().snapshot().unwrap();
+    assert_eq!(tx.view::<OutboxMessage, _>(&second, |row| Ok(row.version)).unwrap(), Some(1));
+    drop(tx);
     office.app.store().write(move |tx| outbox::cancel(tx, second)).await.unwrap();
     office.clock.advance(MINUTE);
     office.rests().await;

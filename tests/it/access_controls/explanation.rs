@@ -16,6 +16,8 @@ use steward::testing::resources::shared::access_subject::Subject;
 use crate::dashboards::access::{Scene, VIEWER};
 use crate::support::prelude::*;
 
+use super::decided;
+
 /// The subjects, by position: everyone, a role of Ann, a role of Ann and Bob, Ann, Bob.
 const SUBJECTS: usize = 5;
 const EVERYONE: usize = 0;
@@ -168,31 +170,30 @@ impl Service {
         let project = self.scene.workspace.made.project_id;
         let (dashboard, now) = (DashboardId(self.scene.id), self.scene.workspace.app.now());
         let (world, subjects) = (world.clone(), self.subjects.clone());
-        let written = self.scene.workspace.app.store().write(move |tx| {
+        let (kind, created_at, updated_at) = (Kind::Dashboard, now, now);
+        let rule = move |object, subject, level| AccessRule {
+            organization,
+            project,
+            kind,
+            object,
+            subject,
+            level,
+            created_at,
+            updated_at,
+        };
+        let written = self.scene.workspace.write(move |tx| {
             tx.remove_some::<AccessRule>(&project, usize::MAX)?;
             tx.remove_some::<Collaborator>(&(project, dashboard), usize::MAX)?;
-            let kind = Kind::Dashboard;
             for (object, rules) in [(Some(dashboard.0), &world.on_dashboard), (None, &world.on_all)]
             {
                 for (subject, level) in rules {
-                    let (subject, level) = (subjects[*subject], *level);
-                    let (created_at, updated_at) = (now, now);
-                    tx.put(&AccessRule {
-                        organization,
-                        project,
-                        kind,
-                        object,
-                        subject,
-                        level,
-                        created_at,
-                        updated_at,
-                    })?;
+                    tx.put(&rule(object, subjects[*subject], *level))?;
                 }
             }
             for (at, subject) in subjects.iter().enumerate().skip(1) {
                 tx.remove::<Grant>(&(organization, project, *subject))?;
                 if let Some(&level) = world.on_project.get(&at) {
-                    let (subject, created_at, updated_at) = (*subject, now, now);
+                    let subject = *subject;
                     tx.put(&Grant {
                         organization,
                         project,
@@ -220,14 +221,12 @@ impl Service {
             }
             Ok(())
         });
-        written.await.expect("written");
+        written.await;
     }
 
     /// Asserts that the entry of a member says what the model expects, and that one rule decides.
     fn explains(&self, entry: &Value, expected: &Expected, world: &World) {
-        let because = entry["because"].as_array().expect("an array");
-        let decided: Vec<_> = because.iter().filter(|reason| reason["decided"] == true).collect();
-        let [decided] = decided[..] else { panic!("{decided:?} {world:?}") };
+        let decided = decided(entry);
         let subject = expected.name.map(|name| match self.subjects[name] {
             Subject::Everyone => "everyone",
             Subject::Role(_) => "role",

@@ -28,6 +28,14 @@ const BAD_UUID: &str = "Must be a valid UUID.";
 const OTHER_TARGET: &str =
     "Cannot modify access controls for a resource different from the URL target.";
 
+/// Returns the only reason in `because` that decides.
+fn decided(entry: &Value) -> &Value {
+    let because = entry["because"].as_array().expect("an array");
+    let decided: Vec<_> = because.iter().filter(|reason| reason["decided"] == true).collect();
+    let [decided] = decided[..] else { panic!("{entry}") };
+    decided
+}
+
 /// What rules are on.
 struct Target {
     path: String,

@@ -4,6 +4,8 @@ use crate::dashboards::access::{Scene, VIEWER};
 use crate::dashboards::make;
 use crate::support::prelude::*;
 
+use super::decided;
+
 const NAMES: [&str; 6] = ["ada", "max", "bob", "ann", "cleo", "owner"];
 
 impl Scene {
@@ -13,10 +15,8 @@ impl Scene {
         assert_eq!(page["count"], NAMES.len());
         let entries = page["results"].as_array().expect("a list").iter();
         let described = entries.map(|entry| {
-            let because = entry["because"].as_array().expect("an array");
-            assert_eq!(because.len(), 15);
-            let decided: Vec<_> = because.iter().filter(|it| it["decided"] == true).collect();
-            let [decided] = decided[..] else { panic!("{entry}") };
+            assert_eq!(entry["because"].as_array().map(Vec::len), Some(15));
+            let decided = decided(entry);
             assert_eq!(
                 (&decided["reached"], &decided["access_level"]),
                 (&json!(true), &entry["access_level"])

@@ -2,6 +2,7 @@
 //! afterwards.
 
 use crate::support::prelude::*;
+use crate::support::roles::add_role;
 
 const INSIGHTS: &str = "/api/projects/1/insights/";
 const DASHBOARDS: &str = "/api/projects/1/dashboards/";
@@ -104,12 +105,17 @@ async fn insight_moves_between_dashboards() {
 }
 
 #[tokio::test]
-async fn dashboard_is_created_updated_and_destroyed() {
-    let (_workspace, owner) = Workspace::owned().await;
+async fn dashboard_and_project_are_created_updated_and_destroyed() {
+    let (workspace, owner) = Workspace::owned().await;
     let state = json!({"name": "Board", "description": "All", "pinned": true, "tags": ["a", "b"]});
     let one = create(&owner, DASHBOARDS, state).await;
     apply(&owner, &one, json!({"name": "Other", "description": "", "pinned": false})).await;
     destroy_softly(&owner, &one).await;
+    let list = workspace.organization("projects/");
+    let one = create(&owner, &list, json!({"name": "Shop", "timezone": "Europe/Berlin"})).await;
+    apply(&owner, &one, json!({"name": "Shop 2", "timezone": "UTC"})).await;
+    assert_eq!(owner.delete(&one).await.status, 204);
+    owner.get(&one).await.assert_not_found("Not found.");
 }
 
 #[tokio::test]
@@ -130,16 +136,6 @@ async fn project_settings_are_set_below_environments_and_read_back() {
     apply(&owner, one, json!({"app_urls": []})).await;
     let after = owner.get("/api/projects/1/").await.ok();
     assert_eq!(after["recording_domains"], before["recording_domains"]);
-}
-
-#[tokio::test]
-async fn project_is_created_updated_and_destroyed_in_its_organization() {
-    let (workspace, owner) = Workspace::owned().await;
-    let list = workspace.organization("projects/");
-    let one = create(&owner, &list, json!({"name": "Shop", "timezone": "Europe/Berlin"})).await;
-    apply(&owner, &one, json!({"name": "Shop 2", "timezone": "UTC"})).await;
-    assert_eq!(owner.delete(&one).await.status, 204);
-    owner.get(&one).await.assert_not_found("Not found.");
 }
 
 #[tokio::test]
@@ -195,27 +191,12 @@ async fn remove_rule(caller: &TestClient, path: &str, mut sent: Value) {
     assert_eq!(find_rule(caller, path, &sent).await, None);
 }
 
-async fn make_role(workspace: &Workspace, name: &str) -> Value {
-    let roles = workspace.organization("roles/");
-    workspace.owner.post(&roles, json!({"name": name})).await.ok()["id"].clone()
-}
-
 #[tokio::test]
-async fn default_access_of_a_project_changes_and_ends_as_none() {
+async fn access_to_a_project_is_set_and_removed_and_ends_as_none_for_everyone() {
     let (workspace, owner) = Workspace::owned().await;
-    for level in ["member", "admin", "none"] {
-        put_rule(&owner, ON_PROJECT, &json!({"access_level": level})).await;
-    }
     let ann = workspace.member("ann", Level::Member).await;
-    ann.get("/api/projects/1/").await.assert_not_found("Not found.");
-}
-
-#[tokio::test]
-async fn access_of_a_member_and_of_a_role_to_a_project_is_set_and_removed() {
-    let (workspace, owner) = Workspace::owned().await;
-    workspace.member("ann", Level::Member).await;
     let member = workspace.membership("ann@corp.example").await;
-    let role = make_role(&workspace, "Engineers").await;
+    let role = add_role(&workspace, "Engineers").await.0["id"].clone();
     for subject in [json!({"organization_member": member}), json!({"role": role})] {
         for level in ["member", "admin"] {
             let mut sent = subject.clone();
@@ -224,6 +205,10 @@ async fn access_of_a_member_and_of_a_role_to_a_project_is_set_and_removed() {
         }
         remove_rule(&owner, ON_PROJECT, subject).await;
     }
+    for level in ["member", "admin", "none"] {
+        put_rule(&owner, ON_PROJECT, &json!({"access_level": level})).await;
+    }
+    ann.get("/api/projects/1/").await.assert_not_found("Not found.");
 }
 
 #[tokio::test]
@@ -231,7 +216,7 @@ async fn rules_on_kinds_and_on_a_dashboard_are_set_and_removed() {
     let (workspace, owner) = Workspace::owned().await;
     workspace.member("ann", Level::Member).await;
     let member = workspace.membership("ann@corp.example").await;
-    let role = make_role(&workspace, "Engineers").await;
+    let role = add_role(&workspace, "Engineers").await.0["id"].clone();
     let board = owner.post(DASHBOARDS, json!({"name": "A"})).await.ok()["id"].to_string();
     let on_one = format!("{DASHBOARDS}{board}/access_controls/");
     let subjects = [json!({}), json!({"role": role}), json!({"organization_member": member})];
@@ -264,32 +249,33 @@ async fn workflow_of_roles_projects_and_rules_runs_and_is_destroyed_in_order() {
     let on_kinds = format!("/api/projects/{id}/resource_access_controls/");
     let mut roles = Vec::new();
     for name in ["Admins", "Engineers", "Analysts"] {
-        roles.push(make_role(&workspace, name).await);
+        roles.push(add_role(&workspace, name).await);
     }
     let kinds = ["feature_flag", "dashboard", "experiment", "session_recording"];
     for (levels, on_kind) in
         [(["admin", "member", "member"], "editor"), (["member", "admin", "member"], "viewer")]
     {
         put_rule(&owner, &on_project, &json!({"access_level": "none"})).await;
-        for (role, level) in roles.iter().zip(levels) {
-            put_rule(&owner, &on_project, &json!({"role": role, "access_level": level})).await;
+        for ((role, _), level) in roles.iter().zip(levels) {
+            let sent = json!({"role": role["id"], "access_level": level});
+            put_rule(&owner, &on_project, &sent).await;
         }
         for (at, kind) in kinds.iter().cycle().take(6).enumerate() {
-            let role = &roles[at % 3];
+            let role = &roles[at % 3].0["id"];
             let sent = json!({"resource": kind, "role": role, "access_level": on_kind});
             put_rule(&owner, &on_kinds, &sent).await;
         }
     }
     for (at, kind) in kinds.iter().cycle().take(6).enumerate() {
-        remove_rule(&owner, &on_kinds, json!({"resource": kind, "role": roles[at % 3]})).await;
+        remove_rule(&owner, &on_kinds, json!({"resource": kind, "role": roles[at % 3].0["id"]}))
+            .await;
     }
-    for role in &roles {
-        remove_rule(&owner, &on_project, json!({ "role": role })).await;
+    for (role, _) in &roles {
+        remove_rule(&owner, &on_project, json!({ "role": role["id"] })).await;
     }
     put_rule(&owner, &on_project, &json!({"access_level": "none"})).await;
-    for role in &roles {
-        let one = workspace.organization(&format!("roles/{}/", role.as_str().expect("an id")));
-        assert_eq!(owner.delete(&one).await.status, 204);
+    for (_, one) in &roles {
+        assert_eq!(owner.delete(one).await.status, 204);
     }
     assert_eq!(owner.delete(&project).await.status, 204);
     owner.get(&project).await.assert_not_found("Not found.");

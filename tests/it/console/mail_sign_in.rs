@@ -5,7 +5,6 @@ use std::sync::Mutex;
 use steward::InitialRecords;
 use steward::testing::config::Switch;
 use steward::testing::metrics::Metrics;
-use steward::testing::operator::UserOptions;
 use steward::testing::resources::sessions::SignInRequest;
 use steward::testing::store::WriteTx;
 use steward::testing::time::ManualClock;
@@ -242,7 +241,7 @@ async fn concurrent_uses_of_a_code_create_one_session() {
         let (mut browser, code) = (browser.clone(), code.clone());
         tokio::spawn(async move { browser.post(CODE, &[("code", &code)]).await.status == 303 })
     });
-    let done = futures_util::future::join_all(uses).await;
+    let done = join_all(uses).await;
     assert_eq!(done.into_iter().filter(|used| *used.as_ref().expect("no panic")).count(), 1);
     let listed = scene.workspace.owner.get("/api/users/@me/sessions/").await.ok();
     assert_eq!(listed.as_array().expect("a list").len(), 1);
@@ -290,16 +289,7 @@ async fn add_ineligible(workspace: &Workspace) -> [String; 4] {
     prove(workspace, &domain).await;
     workspace.owner.patch(&path, json!({ "sso_enforcement": "google-oauth2" })).await.ok();
     for email in ["ann@sso.example", "bob@sub.sso.example"] {
-        workspace
-            .run_operation(Operation::UserCreate(UserOptions {
-                email: email.to_owned(),
-                first_name: String::new(),
-                last_name: String::new(),
-                organization: None,
-                level: Level::Member,
-                existing: false,
-            }))
-            .await;
+        workspace.run_operation(Operation::UserCreate(new_user(email, None))).await;
     }
     ["link@x.example", "gone@corp.example", "ann@sso.example", "bob@sub.sso.example"]
         .map(str::to_owned)
@@ -348,7 +338,7 @@ async fn response_does_not_depend_on_the_account() {
 }
 
 #[tokio::test]
-async fn code_of_a_deactivated_user_signs_nobody_in() {
+async fn code_signs_nobody_in_after_a_deactivation_a_rotation_or_enforced_single_sign_on() {
     let mut scene = Scene::new().await;
     scene.workspace.member("ann", Level::Member).await;
     let mut browser = scene.browser("192.0.2.7");
@@ -359,26 +349,18 @@ async fn code_of_a_deactivated_user_signs_nobody_in() {
         assert_refused(&browser.post(CODE, &[("code", &code(&mail))]).await, INVALID_CODE);
     }
     assert_eq!(scene.stored(0).await, 0);
-}
 
-#[tokio::test]
-async fn code_signs_nobody_in_once_single_sign_on_is_enforced() {
-    let mut scene = Scene::new().await;
+    let (mut browser, mail) = scene.asked().await;
+    scene.workspace.run_operation(Operation::SecretsRotate).await;
+    assert_eq!(scene.stored(0).await, 0);
+    assert_refused(&browser.post(CODE, &[("code", &code(&mail))]).await, INVALID_CODE);
+
     let (mut browser, mail) = scene.asked().await;
     let (domain, path) = domains::add(&scene.workspace, "corp.example").await;
     prove(&scene.workspace, &domain).await;
     scene.workspace.owner.patch(&path, json!({ "sso_enforcement": "github" })).await.ok();
     assert_refused(&browser.post(CODE, &[("code", &code(&mail))]).await, INVALID_CODE);
     assert_signed_out(&browser).await;
-}
-
-#[tokio::test]
-async fn rotated_secrets_end_all_requests() {
-    let mut scene = Scene::new().await;
-    let (mut browser, mail) = scene.asked().await;
-    scene.workspace.run_operation(Operation::SecretsRotate).await;
-    assert_eq!(scene.stored(0).await, 0);
-    assert_refused(&browser.post(CODE, &[("code", &code(&mail))]).await, INVALID_CODE);
 }
 
 #[tokio::test]
@@ -444,7 +426,7 @@ async fn known_browsers<const N: usize>(scene: &Scene) -> [Visitor; N] {
         assert!(browser.cookie.is_none() && browser.known_cookie.is_some());
         browser
     });
-    futures_util::future::join_all(browsers).await.try_into().ok().expect("all")
+    join_all(browsers).await.try_into().ok().expect("all")
 }
 
 #[tokio::test]
