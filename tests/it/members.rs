@@ -1,7 +1,6 @@
 //! Tests of `/api/organizations/:organization_id/members/`.
 
 use steward::testing::operator::UserOptions;
-use steward::testing::time::{Clock, ManualClock};
 
 use crate::support::prelude::*;
 use crate::support::walked;
@@ -168,9 +167,8 @@ async fn deactivated_users_are_left_out() {
 
 #[tokio::test]
 async fn members_are_filtered_by_the_time_of_their_last_update() {
-    let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
-    let workspace =
-        Workspace::configured(|config| config.clock = Clock::Manual(clock.clone())).await;
+    let (config, clock) = with_clock_at(1_735_787_045_000_000);
+    let workspace = Workspace::with(config).await;
     clock.advance(Duration::from_hours(1));
     let admin = workspace.member("adam", Level::Admin).await;
     clock.advance(Duration::from_micros(3_600_000_001));

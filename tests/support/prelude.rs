@@ -16,5 +16,5 @@ pub use super::console::{Page, Visitor};
 pub use super::refusals::{Refusal, each};
 pub use super::workspace::{
     JSON, Level, OWNER, TestClient, TestResponse, Workspace, column, eventually, eventually_async,
-    in_organization, new_user, redacted, with_clock,
+    in_organization, new_user, redacted, with_clock, with_clock_at,
 };

@@ -39,7 +39,12 @@ pub const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
 /// Returns a configuration with a manual clock.
 pub fn with_clock() -> (Config, ManualClock) {
-    let clock = ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000));
+    with_clock_at(1_700_000_000_000_000)
+}
+
+/// Returns a configuration with a manual clock that shows this time, in microseconds.
+pub fn with_clock_at(micros: i64) -> (Config, ManualClock) {
+    let clock = ManualClock::at(Timestamp::from_micros(micros));
     let mut config = Config::default();
     config.clock = Clock::Manual(clock.clone());
     (config, clock)

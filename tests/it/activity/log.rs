@@ -1,6 +1,6 @@
 //! Tests of `/api/organizations/:organization_id/activity_log/` and `/api/projects/:project_id/activity_log/`.
 
-use steward::testing::time::{Clock, ManualClock};
+use steward::testing::time::ManualClock;
 
 use crate::dashboards::{embedded, make};
 use crate::support::bodies::changed;
@@ -9,9 +9,7 @@ use crate::support::prelude::*;
 
 /// Creates a workspace with a manual clock, set to 2025-01-02T03:04:05Z.
 pub async fn at_a_standstill() -> (Workspace, ManualClock) {
-    let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
-    let mut config = Config::default();
-    config.clock = Clock::Manual(clock.clone());
+    let (config, clock) = with_clock_at(1_735_787_045_000_000);
     (Workspace::with(config).await, clock)
 }
 

@@ -1,7 +1,5 @@
 //! The frame of pages: navigation, switchers and what the palette lists, and what a limited session sees of them.
 
-use steward::testing::time::Clock;
-
 use crate::support::prelude::*;
 
 #[tokio::test]
@@ -182,10 +180,9 @@ async fn unknown_pages_and_projects_have_a_page_that_says_so() {
 
 #[tokio::test]
 async fn page_knows_when_its_session_ends() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
+    let (workspace, clock) = Workspace::timed().await;
     let owner = Visitor::owner(&workspace).await;
-    let begun = Clock::Manual(clock.clone()).now();
+    let begun = workspace.app.now();
     let ends = |page: &Page| page.between("data-ends=\"", "\"").to_owned();
     let page = owner.get("/console/sessions/").await;
     assert_eq!(ends(&page), begun.plus(Duration::from_hours(12)).to_string());

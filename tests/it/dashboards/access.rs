@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use axum::body::Body;
 use futures_util::stream;
-use steward::testing::time::{Clock, ManualClock};
+use steward::testing::time::ManualClock;
 use tokio::sync::oneshot;
 
 use crate::dashboards::make;
@@ -36,9 +36,7 @@ pub struct Scene {
 
 impl Scene {
     pub async fn new() -> Self {
-        let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
-        let mut config = Config::default();
-        config.clock = Clock::Manual(clock.clone());
+        let (config, clock) = with_clock_at(1_735_787_045_000_000);
         let workspace = Workspace::with(config).await;
         let creator = workspace.member("cleo", Level::Member).await;
         let ann = workspace.member("ann", Level::Member).await;

@@ -11,7 +11,6 @@ mod template_json;
 mod templates;
 
 use serde_json::Map;
-use steward::testing::time::{Clock, ManualClock};
 
 use crate::support::batch_exports::with;
 use crate::support::bodies::{MOMENT, changed};
@@ -37,8 +36,7 @@ const USER: [&str; 9] = [
 
 /// A workspace whose clock stands at [`MOMENT`], and its owner.
 pub async fn at_the_moment() -> (Workspace, TestClient) {
-    let clock = ManualClock::at(Timestamp::from_micros(1_700_000_000_250_000));
-    let workspace = Workspace::configured(|config| config.clock = Clock::Manual(clock)).await;
+    let workspace = Workspace::with(with_clock_at(1_700_000_000_250_000).0).await;
     (workspace.clone(), workspace.owner)
 }
 

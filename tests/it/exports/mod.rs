@@ -13,6 +13,7 @@ use steward::App;
 use steward::testing::bootstrap;
 use steward::testing::ids::{ProjectId, UserId};
 use steward::testing::mail::pace::{Pace, PaceKey};
+use steward::testing::resources::api_keys::ApiKeyUse;
 use steward::testing::resources::cascade_delete::PendingDeletion;
 use steward::testing::resources::invites::InviteMail;
 use steward::testing::resources::record_registry;
@@ -150,11 +151,8 @@ impl Everything {
         owner.post(&domains, json!({ "domain": "corp.example" })).await.ok();
         let invites = self.workspace.organization("invites/");
         owner.post(&invites, json!({ "target_email": "bob@x.example" })).await.ok();
-        let store = self.workspace.app.store().clone();
         eventually("the mail server is found to be unreachable", || {
-            let tx = store.snapshot().ok()?;
-            let mails: Vec<InviteMail> = all(&tx);
-            (!mails.is_empty()).then_some(())
+            (!self.workspace.records::<InviteMail>(&()).is_empty()).then_some(())
         })
         .await;
         let by_hand = json!({ "target_email": "cat@x.example", "send_email": false, "message": "H\u{e9}!\n" });
@@ -228,15 +226,11 @@ impl Everything {
         let rolled = owner.post(&at(&made, "roll/"), json!({ "grace_seconds": 3600 })).await.ok();
         self.noted(rolled);
         // The use of its own key is recorded a moment later.
-        let (caller, path) = (owner.clone(), format!("{KEYS}@current/"));
-        let store = self.workspace.app.store().clone();
         eventually("the key's use is recorded", || {
-            let tx = store.snapshot().ok()?;
-            let uses: Vec<steward::testing::resources::api_keys::ApiKeyUse> = all(&tx);
-            (!uses.is_empty()).then_some(())
+            (!self.workspace.records::<ApiKeyUse>(&()).is_empty()).then_some(())
         })
         .await;
-        caller.get(&path).await.ok();
+        owner.get(&format!("{KEYS}@current/")).await.ok();
     }
 
     /// Creates an object of each type, and the records that exist only for a short time.
@@ -247,25 +241,14 @@ impl Everything {
         let key = PaceKey::Mailbox("dan@x.example".to_owned());
         let pace = Pace { key, attempts: vec![now], paused_until: None };
         let sweep = PendingDeletion::Project(organization, ProjectId(999));
-        let put = move |tx: &mut steward::testing::store::WriteTx<'_>| {
+        let put = self.workspace.write(move |tx| {
             tx.put(&pace)?;
             tx.put(&sweep)?;
             tx.put(&ImportMark::Account { organization, user: UserId(999) })?;
             tx.put(&PendingListing { user: UserId(1), next: organization })
-        };
-        self.workspace.app.store().write(put).await.expect("written");
+        });
+        put.await;
     }
-}
-
-fn all<R: steward::testing::store::Record>(tx: &steward::testing::store::Snapshot) -> Vec<R> {
-    use steward::testing::store::{Order, Tx, Window};
-    let mut found = Vec::new();
-    let read = tx.scan::<R, _>(&(), Window::all(Order::Ascending), |row| {
-        found.push(row.into_record()?);
-        Ok(())
-    });
-    read.expect("records");
-    found
 }
 
 fn header(export: &[u8]) -> Value {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use steward::testing::bootstrap::InitialRecords;
 use steward::testing::ids::OrganizationId;
 use steward::testing::operator::UserOptions;
+use steward::testing::resources::api_keys::ApiKey;
 use steward::testing::resources::cascade_delete::delete_batch;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::relocation::{Batches, Plan, select};
@@ -14,12 +15,11 @@ use steward::testing::resources::shared::import_mark::{Attempt, ImportMark};
 use steward::testing::secret::Seed;
 use steward::testing::state::ImportedOrganization;
 use steward::testing::store::{
-    Cell, ExportOptions, OpenError, Progress, SelectOrganization, Snapshot, StagedExport, Store,
+    Cell, ExportOptions, OpenError, Progress, SelectOrganization, StagedExport, Store,
 };
-use steward::testing::time::{Clock, ManualClock};
 use uuid::Uuid;
 
-use super::{Everything, all, answers, export, how, import, lines};
+use super::{Everything, answers, export, how, import, lines};
 use crate::support::exports::{first_of, sealed};
 use crate::support::prelude::*;
 
@@ -140,10 +140,7 @@ async fn organization_is_the_same_in_another_workspace_and_leaves_others_alone()
     let made = caller.post(&dashboards, json!({ "name": "new" })).await.ok();
     assert_eq!(made["id"], 100_000_001);
     // The only member of no other organization keeps a key without limits.
-    let store = target.app.store();
-    let labels: Vec<_> =
-        all::<steward::testing::resources::api_keys::ApiKey>(&store.snapshot().expect("a state"));
-    assert_eq!(labels.len(), imported.keys + 2);
+    assert_eq!(target.records::<ApiKey>(&()).len(), imported.keys + 2);
 }
 
 #[tokio::test]
@@ -398,10 +395,8 @@ async fn conflict_that_arises_during_an_import_refuses_it_and_leaves_nothing() {
                     let made = writer.owner.post(&path, sent.clone()).await.ok();
                     if path.ends_with("/invites/") {
                         let offer = crate::signup::Offer::of(&made);
-                        offer
-                            .accept(&writer.anonymous(), json!({ "first_name": "Eve" }))
-                            .await
-                            .ok();
+                        let eve = json!({ "first_name": "Eve" });
+                        offer.accept(&writer.anonymous(), eve).await.ok();
                     }
                 };
                 tokio::task::block_in_place(|| runtime.block_on(write));
@@ -412,9 +407,7 @@ async fn conflict_that_arises_during_an_import_refuses_it_and_leaves_nothing() {
         assert_eq!(refused.expect_err("a refusal").to_string(), refusal);
         let left = export(target.app.store(), true).await;
         assert!(!String::from_utf8(left).expect("text").contains(&id.to_string()), "{path}");
-        let state = target.app.store().snapshot().expect("a state");
-        assert_eq!(all::<ImportMark>(&state).len(), 0, "{path}");
-        drop(state);
+        assert_eq!(target.records::<ImportMark>(&()).len(), 0, "{path}");
         target.assert_file_valid().await;
     }
 }
@@ -526,16 +519,13 @@ async fn import_that_dies_shows_nothing_and_is_cleaned_up() {
     let source = source().await;
     let id = source.workspace.made.organization_id;
     let bytes = export_one(source.workspace.app.store(), id, true).await;
-    let clock = ManualClock::at(Timestamp::from_micros(1_800_000_000_000_000));
-    let mut config = Config::default();
-    config.clock = Clock::Manual(clock.clone());
+    let (config, clock) = with_clock_at(1_800_000_000_000_000);
     let target = Workspace::founded(founding(1), config.clone()).await;
     let before = content(&target).await;
     begin_import(&target, &bytes).await;
     let target = target.reopened(config).await;
-    let marks = |tx: &Snapshot| all::<ImportMark>(tx).len();
-    let store = target.app.store();
-    assert_eq!(marks(&store.snapshot().expect("a state")), 4);
+    let marks = || target.records::<ImportMark>(&()).len();
+    assert_eq!(marks(), 4);
     target.assert_file_valid().await;
     let organizations = target.run_operation(Operation::OrganizationList).await;
     assert_eq!(column(&organizations, "name"), ["Elsewhere"]);
@@ -543,11 +533,7 @@ async fn import_that_dies_shows_nothing_and_is_cleaned_up() {
     let refused = import_one(&target, &bytes).await.expect_err("a refusal");
     assert!(refused.contains("is being deleted or imported here"), "{refused}");
     clock.advance(Duration::from_secs(61));
-    eventually("the rest of the import is deleted", || {
-        let state = store.snapshot().ok()?;
-        (marks(&state) == 0).then_some(())
-    })
-    .await;
+    eventually("the rest of the import is deleted", || (marks() == 0).then_some(())).await;
     settle(&target).await;
     target.assert_file_valid().await;
     assert!(content(&target).await == before, "something is left");
