@@ -39,13 +39,6 @@ struct User {
 }
 
 impl User {
-    async fn of(workspace: &Workspace, objects: &Objects, name: &str, level: Level) -> Self {
-        let email = format!("{name}@corp.example");
-        join(workspace, objects.organization(), &email, level).await;
-        let client = workspace.key(&email, &["*"]).await;
-        Self { client, objects: objects.clone() }
-    }
-
     /// Creates a key, and returns what it can do by its id and by its access, which are the same.
     async fn asks(&self, workspace: &Workspace, access: &Value) -> (TestClient, Vec<Value>) {
         let mut sent = access.clone();
@@ -97,7 +90,9 @@ async fn listed_operations_are_those_that_a_key_passes_on_every_route() {
     let dns = Dns::start().await;
     let workspace = Workspace::with(dns.config()).await;
     let objects = Objects::make(&workspace, "here").await;
-    let boss = User::of(&workspace, &objects, "boss", Level::Owner).await;
+    join(&workspace, objects.organization(), "boss@corp.example", Level::Owner).await;
+    let client = workspace.key("boss@corp.example", &["*"]).await;
+    let boss = User { client, objects: objects.clone() };
     let organization = json!([objects.organization()]);
     let project = json!([objects.project().parse::<u64>().expect("a number")]);
     let table = routes();
@@ -114,14 +109,6 @@ async fn listed_operations_are_those_that_a_key_passes_on_every_route() {
         let (key, listed) = boss.asks(&workspace, &access).await;
         boss.assert_true(&key, &listed).await;
     }
-}
-
-#[tokio::test]
-async fn listed_operations_of_a_member_follow_level_and_ban_of_keys() {
-    let dns = Dns::start().await;
-    let workspace = Workspace::with(dns.config()).await;
-    let objects = Objects::make(&workspace, "here").await;
-    let boss = User::of(&workspace, &objects, "boss", Level::Owner).await;
     let client = workspace.key("here@corp.example", &["*"]).await;
     let member = User { client, objects: objects.clone() };
     let (key, listed) = member.asks(&workspace, &json!({ "scopes": ["*"] })).await;
@@ -186,7 +173,9 @@ async fn reasons_name_only_organizations_that_the_asking_key_may_see() {
     let workspace = Workspace::new().await;
     let (boss, made) = workspace.outsider("boss").await;
     let organization = made["id"].as_str().expect("an id");
-    join_existing(&workspace, organization).await;
+    let new = new_user(OWNER, Some(organization.parse().expect("an id")));
+    let new = UserOptions { existing: true, ..new };
+    workspace.run_operation(Operation::UserCreate(new)).await;
     let one = format!("/api/organizations/{organization}/");
     boss.patch(&one, json!({ "members_can_use_personal_api_keys": false })).await.ok();
     let sent = json!({ "label": "x", "scopes": ["*"], "scoped_organizations": [organization] });
@@ -203,11 +192,4 @@ async fn reasons_name_only_organizations_that_the_asking_key_may_see() {
     let limited = workspace.limited_key(OWNER, &["*"], limits).await;
     let hidden = "You do not have permission to perform this action.";
     assert_eq!(reason(&limited).await, (json!(false), json!(hidden)));
-}
-
-/// Adds the owner of the first organization to another one as a member.
-async fn join_existing(workspace: &Workspace, organization: &str) {
-    let new = new_user(OWNER, Some(organization.parse().expect("an id")));
-    let new = UserOptions { existing: true, ..new };
-    workspace.run_operation(Operation::UserCreate(new)).await;
 }

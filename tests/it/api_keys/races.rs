@@ -4,7 +4,7 @@ use futures_util::future::join;
 use steward::testing::resources::api_keys::ApiKey;
 use steward::testing::store::Tx;
 
-use crate::api_keys::{KEYS, ME, at, holder, make};
+use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make};
 use crate::support::prelude::*;
 
 /// Sends the same POST from all callers at once.
@@ -72,4 +72,16 @@ async fn concurrent_creations_of_the_hundredth_key_create_one() {
     let answers = post_at_once(&vec![workspace.owner.clone(); 8], KEYS, &sent).await;
     let made = answers.iter().filter(|answer| answer.status == 201).count();
     assert_eq!((made, answers.iter().filter(|answer| answer.status == 400).count()), (1, 7));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_self_rotations_succeed_once() {
+    let workspace = Workspace::new().await;
+    let key = workspace.key(OWNER, &["*"]).await;
+    let path = at(&key.get(CURRENT).await.ok(), "roll/");
+    let answers = post_at_once(&vec![key; 8], &path, &json!({})).await;
+    let (done, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|one| one.status == 200);
+    assert_eq!(done.len(), 1);
+    refused.into_iter().for_each(TestResponse::is_bad_key);
+    assert_eq!(holder(&workspace, &done[0].body).get(ME).await.status, 200);
 }

@@ -1,6 +1,6 @@
 //! Tests of rolling keys: the new value, and the grace period of the old one.
 
-use steward::testing::resources::api_keys::{ApiKey, Grantors};
+use steward::testing::resources::api_keys::{ApiKey, Grantors, record_use};
 use steward::testing::store::Tx;
 
 use crate::api_keys::{BEGAN, CURRENT, KEYS, ME, at, holder, make, roll};
@@ -37,10 +37,7 @@ async fn rotation_keeps_last_used_at() {
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let id = serde_json::from_value(key["id"].clone()).expect("an id");
     let now = Timestamp::from_micros(1_600_000_000_000_000);
-    let used = move |tx: &mut steward::testing::store::WriteTx<'_>| {
-        steward::testing::resources::api_keys::record_use(tx, id, now)
-    };
-    workspace.app.store().write(used).await.expect("recorded");
+    workspace.write(move |tx| record_use(tx, id, now)).await;
     let rolled = roll(&workspace.owner, &key, 0).await;
     assert_eq!(rolled["last_used_at"], "2020-09-13T12:26:40Z");
     assert_eq!(rolled["created_at"], BEGAN);
@@ -215,31 +212,13 @@ async fn grace_period_persists_over_a_restart() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn concurrent_self_rotations_succeed_once() {
-    let workspace = Workspace::new().await;
-    let key = workspace.key(OWNER, &["*"]).await;
-    let path = at(&key.get(CURRENT).await.ok(), "roll/");
-    let herd = (0..8).map(|_| {
-        let (key, path) = (key.clone(), path.clone());
-        tokio::spawn(async move { key.post(&path, json!({})).await })
-    });
-    let answers: Vec<_> =
-        join_all(herd).await.into_iter().map(|answer| answer.expect("no panic")).collect();
-    let done: Vec<_> = answers.iter().filter(|answer| answer.status == 200).collect();
-    assert_eq!(done.len(), 1);
-    answers.iter().filter(|answer| answer.status != 200).for_each(|answer| answer.is_bad_key());
-    assert_eq!(holder(&workspace, &done[0].body).get(ME).await.status, 200);
-}
-
 #[tokio::test]
 async fn check_finds_the_creator_of_a_missing_key() {
     let workspace = Workspace::new().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     workspace.assert_file_valid().await;
     let id = serde_json::from_value(key["id"].clone()).expect("an id");
-    let torn = workspace.app.store().write(move |tx| tx.remove::<ApiKey>(&id).map(drop)).await;
-    torn.expect("removed");
+    workspace.write(move |tx| tx.remove::<ApiKey>(&id).map(drop)).await;
     let findings = workspace.run_operation(Operation::Check).await;
     assert_eq!(findings["problem_count"], 1, "{findings}");
     assert!(findings.to_string().contains("api_key_makers/1"), "{findings}");

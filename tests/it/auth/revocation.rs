@@ -53,7 +53,7 @@ impl Ann {
 }
 
 #[tokio::test]
-async fn private_project_closes_and_opens_with_the_next_request() {
+async fn each_right_that_ends_is_refused_with_the_next_request() {
     let ann = Ann::new().await;
     ann.workspace.set_private(true).await;
     ann.is_denied(NO_ACCESS).await;
@@ -62,21 +62,11 @@ async fn private_project_closes_and_opens_with_the_next_request() {
         ann.workspace.set_rule(&project, Some(ANN), level).await;
         if opens { ann.works().await } else { ann.is_denied(NO_ACCESS).await }
     }
-}
-
-#[tokio::test]
-async fn organization_forbids_and_allows_keys_with_the_next_request() {
-    let ann = Ann::new().await;
     let allow = |allowed: bool| json!({ "members_can_use_personal_api_keys": allowed });
     ann.owner_patches(&ann.workspace.organization(""), allow(false)).await;
     ann.is_denied("Organization 'Corp' does not allow using personal API keys. Contact an admin to enable personal API keys for this organization.").await;
     ann.owner_patches(&ann.workspace.organization(""), allow(true)).await;
     ann.works().await;
-}
-
-#[tokio::test]
-async fn deactivated_user_and_removed_member_are_refused_with_the_next_request() {
-    let ann = Ann::new().await;
     ann.workspace.set_active(ANN, false).await;
     ann.is_refused().await;
     ann.workspace.set_active(ANN, true).await;

@@ -125,11 +125,6 @@ async fn key_revoked_while_its_body_is_sent_gets_no_replay() {
     post_once(&workspace.owner, &verify, "one", &json!({})).await.assert_empty(200);
     let key = workspace.key(OWNER, &["*"]).await;
     post_late(&workspace, &key, &verify, json!({})).await.is_bad_key();
-}
-
-#[tokio::test]
-async fn key_revoked_while_its_body_is_sent_gets_no_signup_replay() {
-    let workspace = Workspace::new().await;
     let (ann, _) = workspace.outsider("ann").await;
     let offer = offer(&workspace, "ann@other.example", 1).await;
     let body = json!({ "token": offer.token });

@@ -31,12 +31,6 @@ async fn expired_stored_responses_are_deleted_without_further_requests() {
     post_once(&workspace.owner, &path, "one", &body).await.ok();
     clock.advance(DAY + Duration::from_hours(1));
     left(&workspace, 0).await;
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn stored_responses_of_a_deleted_organization_expire() {
-    let (workspace, clock) = Workspace::timed().await;
     let (ann, made) = workspace.outsider("ann").await;
     let path = format!("/api/organizations/{}/", made["id"].as_str().expect("an id"));
     let invite = json!({ "target_email": "somebody@corp.example" });

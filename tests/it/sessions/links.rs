@@ -61,7 +61,7 @@ async fn concurrent_uses_of_a_sign_in_link_create_one_session() {
         let (app, code) = (workspace.app.clone(), code.clone());
         tokio::spawn(async move { app.sign_in_with_link(&code, browser(), None).await.is_ok() })
     });
-    let done = futures_util::future::join_all(uses).await;
+    let done = join_all(uses).await;
     let created = done.into_iter().filter(|used| *used.as_ref().expect("no panic")).count();
     assert_eq!(created, 1);
     assert_eq!(super::listed(&workspace.owner).await.len(), 1);

@@ -50,7 +50,7 @@ async fn signed_in() -> (Workspace, [SignedIn; 2]) {
 }
 
 #[tokio::test]
-async fn backup_and_copy_of_a_server_contain_no_session_and_no_sign_in_link() {
+async fn backup_copy_and_export_contain_no_session_and_no_sign_in_link() {
     let (workspace, _) = signed_in().await;
     let store = workspace.app.store();
     let [backup, received] =
@@ -66,11 +66,6 @@ async fn backup_and_copy_of_a_server_contain_no_session_and_no_sign_in_link() {
     }
     assert_eq!(sizes(store), [2, 2, 1, 1, 1, 1]);
     assert!(how(true).receive(sent(&copy)).is_ok());
-}
-
-#[tokio::test]
-async fn export_with_secrets_contains_no_session_and_no_sign_in_link() {
-    let (workspace, _) = signed_in().await;
     for secrets in [true, false] {
         let bytes = export(workspace.app.store(), secrets).await;
         let text = String::from_utf8(bytes).expect("text");
@@ -144,13 +139,6 @@ async fn maintenance_deletes_sessions_that_ended_and_links_and_requests_that_exp
     assert!(app.verify_session(&kept.text).is_ok());
     clock.advance(Duration::from_hours(11));
     eventually("the session is deleted", || (sizes(app.store()) == [0; 6]).then_some(())).await;
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn maintenance_deletes_the_session_of_a_revoked_key() {
-    let (workspace, clock) = Workspace::timed().await;
-    let app = &workspace.app;
     let key = make(&workspace.owner, json!({ "label": "x", "scopes": ["*"] })).await;
     sign_in(&workspace, key["value"].as_str().expect("a value")).await;
     workspace.owner.delete(&at(&key, "")).await.assert_empty(204);
