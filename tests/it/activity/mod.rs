@@ -203,6 +203,10 @@ async fn every_change_of_a_project_creates_one_log_entry_without_secrets() {
         let told = json!(["Project", id.to_string(), "updated", "Newer", changes]);
         take(&workspace, &owner, (Method::PATCH, &path), sent, told).await;
     }
+    let reset = format!("{path}reset_token/");
+    let told =
+        json!(["Project", id.to_string(), "updated", "Newer", { "api_token": [null, null] }]);
+    take(&workspace, &owner, (Method::PATCH, &reset), json!({}), told).await;
     let told = json!(["Project", id.to_string(), "deleted", "Newer", {}]);
     take(&workspace, &owner, (Method::DELETE, &path), json!({}), told).await;
 

@@ -26,18 +26,3 @@ async fn generated_client_uses_insights_below_both_roots() {
         assert_ne!(renewed["access_token"], sharing["access_token"]);
     }
 }
-
-#[tokio::test]
-async fn generated_client_resets_the_token_of_a_project_at_three_paths() {
-    let (workspace, owner) = Workspace::owned().await;
-    let mut tokens = Vec::new();
-    for path in [
-        "/api/projects/1/reset_token/".to_owned(),
-        "/api/environments/1/reset_token/".to_owned(),
-        workspace.organization("projects/1/reset_token/"),
-    ] {
-        tokens.push(owner.patch(&path, json!({"name": "ignored"})).await.ok()["api_token"].clone());
-    }
-    assert!(tokens[0] != tokens[1] && tokens[1] != tokens[2]);
-    assert_eq!(owner.get("/api/environments/1/").await.ok()["api_token"], tokens[2]);
-}

@@ -3,8 +3,7 @@
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hickory_server::net::xfer::Protocol;
 
-use crate::domains::scene::Scene;
-use crate::domains::{add, entries_about, prove};
+use crate::domains::{Scene, add, entries_about, prove};
 use crate::support::dns::{Dns, Reply};
 use crate::support::prelude::*;
 

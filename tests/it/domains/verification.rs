@@ -2,8 +2,7 @@
 
 use hickory_server::net::xfer::Protocol;
 
-use crate::domains::scene::Scene;
-use crate::domains::{add, entries_about, prove};
+use crate::domains::{Scene, add, entries_about, prove};
 use crate::support::dns::{Dns, Reply};
 use crate::support::prelude::*;
 
@@ -14,6 +13,21 @@ impl Scene {
     /// Publishes the correct record.
     fn publish(&self) {
         self.dns.set(NAME, Reply::texts(&[&[self.challenge()]]));
+    }
+
+    /// Publishes the correct record in a new workspace. Its DNS server answers only when it is let go.
+    async fn holding() -> Self {
+        let scene = Self::new().await;
+        scene.publish();
+        scene.dns.hold();
+        scene
+    }
+
+    /// Publishes the correct record, and verifies the domain. Returns when it was verified.
+    async fn succeeds(&self) -> Value {
+        self.publish();
+        self.verify().await.assert_empty(200);
+        self.is_verified().await
     }
 
     async fn verify(&self) -> TestResponse {
@@ -64,9 +78,7 @@ impl Scene {
 #[tokio::test]
 async fn dns_challenge_record_verifies_a_domain_once() {
     let scene = Scene::new().await;
-    scene.publish();
-    scene.verify().await.assert_empty(200);
-    let since = scene.is_verified().await;
+    let since = scene.succeeds().await;
     assert_eq!(scene.dns.asked(), [(Protocol::Udp, NAME.to_owned())]);
 
     let again = scene.verify().await;
@@ -118,9 +130,7 @@ async fn only_an_exact_dns_record_verifies_a_domain() {
         scene.is_unchanged().await;
     }
     // Earlier results are not cached.
-    scene.publish();
-    scene.verify().await.assert_empty(200);
-    scene.is_verified().await;
+    scene.succeeds().await;
     scene.workspace.assert_file_valid().await;
 }
 
@@ -150,9 +160,7 @@ async fn failing_or_refusing_name_server_returns_503_and_changes_nothing() {
         Scene::is_unavailable(&scene.verify().await);
         scene.is_unchanged().await;
     }
-    scene.publish();
-    scene.verify().await.assert_empty(200);
-    scene.is_verified().await;
+    scene.succeeds().await;
     scene.workspace.assert_file_valid().await;
 }
 
@@ -180,9 +188,7 @@ async fn one_working_name_server_is_sufficient() {
         let mut config = dns.config();
         config.dns_resolvers = vec![beside.address(), dns.address()];
         let scene = Scene::with(dns, config).await;
-        scene.publish();
-        scene.verify().await.assert_empty(200);
-        scene.is_verified().await;
+        scene.succeeds().await;
         beside.heard(1).await;
     }
 }
@@ -227,9 +233,7 @@ async fn verify_request_body_must_be_an_object_and_is_ignored() {
 
 #[tokio::test]
 async fn other_requests_do_not_wait_for_a_dns_lookup() {
-    let scene = Scene::new().await;
-    scene.publish();
-    scene.dns.hold();
+    let scene = Scene::holding().await;
     let owner = scene.workspace.owner.clone();
     let verifying = scene.begin(&owner).await;
     // Requests that read and write, including the domain itself, do not wait.
@@ -250,9 +254,7 @@ async fn other_requests_do_not_wait_for_a_dns_lookup() {
 
 #[tokio::test]
 async fn concurrent_verifications_take_effect_once() {
-    let scene = Scene::new().await;
-    scene.publish();
-    scene.dns.hold();
+    let scene = Scene::holding().await;
     let owner = scene.workspace.owner.clone();
     let (one, two) = (scene.begin(&owner).await, scene.begin(&owner).await);
     scene.dns.let_go();
@@ -265,9 +267,7 @@ async fn concurrent_verifications_take_effect_once() {
 
 #[tokio::test]
 async fn domain_verified_during_the_lookup_keeps_its_first_verification() {
-    let scene = Scene::new().await;
-    scene.publish();
-    scene.dns.hold();
+    let scene = Scene::holding().await;
     let verifying = scene.begin(&scene.workspace.owner).await;
     prove(&scene.workspace, &scene.domain).await;
     scene.dns.let_go();
@@ -278,9 +278,7 @@ async fn domain_verified_during_the_lookup_keeps_its_first_verification() {
 
 #[tokio::test]
 async fn domain_deleted_during_the_lookup_returns_404() {
-    let scene = Scene::new().await;
-    scene.publish();
-    scene.dns.hold();
+    let scene = Scene::holding().await;
     let owner = scene.workspace.owner.clone();
     let verifying = scene.begin(&owner).await;
     owner.delete(&scene.path).await.assert_empty(204);
@@ -295,9 +293,7 @@ async fn domain_deleted_during_the_lookup_returns_404() {
 
 #[tokio::test]
 async fn organization_deleted_during_the_lookup_returns_404() {
-    let scene = Scene::new().await;
-    scene.publish();
-    scene.dns.hold();
+    let scene = Scene::holding().await;
     let owner = scene.workspace.owner.clone();
     let verifying = scene.begin(&owner).await;
     owner.delete(&scene.workspace.organization("")).await.assert_empty(204);
@@ -307,9 +303,7 @@ async fn organization_deleted_during_the_lookup_returns_404() {
 
 #[tokio::test]
 async fn level_lowered_during_the_lookup_rejects_the_verification() {
-    let scene = Scene::new().await;
-    scene.publish();
-    scene.dns.hold();
+    let scene = Scene::holding().await;
     let admin = scene.workspace.member("ada", Level::Admin).await;
     let verifying = scene.begin(&admin).await;
     let uuid = scene.workspace.uuid("ada@corp.example").await;
