@@ -612,7 +612,7 @@ async fn announcement_is_sent_to_each_recipient_and_obsolete_messages_are_droppe
 }
 
 #[tokio::test]
-async fn failing_mail_rendering_does_not_delay_other_messages() {
+async fn message_that_cannot_be_rendered_or_recorded_delays_no_other() {
     let mut office = Office::open().await;
     let panics = office.put(organization(), invite("panic@corp.example")).await;
     let fault = office.put(organization(), invite("fault@corp.example")).await;
@@ -623,12 +623,6 @@ async fn failing_mail_rendering_does_not_delay_other_messages() {
     office.clock.advance(Duration::from_secs(5));
     office.sends_to("fault@corp.example").await;
     office.tried(panics, 2).await;
-    office.ends().await;
-}
-
-#[tokio::test]
-async fn mail_whose_state_cannot_be_stored_is_sent_once_and_stops_no_other() {
-    let mut office = Office::open().await;
     let id = office.post("unrecorded@x.example").await;
     office.sends_to("unrecorded@x.example").await;
     office.is_gone(id).await;

@@ -132,7 +132,7 @@ async fn refuses_source(workspace: &Workspace, caller: &TestClient, list: &str, 
 }
 
 #[tokio::test]
-async fn copy_source_must_be_a_live_dashboard_of_the_same_project() {
+async fn copy_source_is_a_live_dashboard_of_the_same_project_also_a_copy_or_an_empty_one() {
     let (workspace, owner) = Workspace::owned().await;
     let (source, one) = full(&workspace).await;
     let project = workspace.add_project(json!({})).await;
@@ -149,6 +149,15 @@ async fn copy_source_must_be_a_live_dashboard_of_the_same_project() {
     wrong.assert_invalid("duplicate_tiles", "invalid_input", "Must be a valid boolean.");
     let none = owner.post(&list, json!({"use_dashboard": 0, "duplicate_tiles": true})).await.ok();
     assert_eq!(json!([none["creation_mode"], none["tiles"]]), json!(["default", []]));
+    let (empty, _) = make(&workspace, &owner, json!({})).await;
+    let (copy, _) = make(&workspace, &owner, json!({"use_dashboard": empty})).await;
+    let (_, again) = make(&workspace, &owner, json!({"use_dashboard": copy.to_string()})).await;
+    let shown = owner.get(&again).await.ok();
+    assert_eq!(
+        json!([shown["use_dashboard"], shown["creation_mode"], shown["tiles"]]),
+        json!([copy, "duplicate", []])
+    );
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -168,20 +177,6 @@ async fn copy_source_must_be_visible_to_the_caller() {
     // The caller manages the copy, whatever their rights on the source. The insight is the same.
     assert_eq!(made["user_access_level"], "manager");
     assert_eq!(made["tiles"][0]["insight"]["user_access_level"], "editor");
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn copies_and_empty_dashboards_can_be_copied() {
-    let (workspace, owner) = Workspace::owned().await;
-    let (empty, _) = make(&workspace, &owner, json!({})).await;
-    let (copy, _) = make(&workspace, &owner, json!({"use_dashboard": empty})).await;
-    let (_, again) = make(&workspace, &owner, json!({"use_dashboard": copy.to_string()})).await;
-    let shown = owner.get(&again).await.ok();
-    assert_eq!(
-        json!([shown["use_dashboard"], shown["creation_mode"], shown["tiles"]]),
-        json!([copy, "duplicate", []])
-    );
     workspace.assert_file_valid().await;
 }
 

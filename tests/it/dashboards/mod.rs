@@ -226,7 +226,7 @@ async fn tags_are_normalized_sorted_replaced_and_cleared() {
 }
 
 #[tokio::test]
-async fn filters_and_variables_are_replaced_and_empty_values_ignored() {
+async fn filters_and_variables_are_replaced_and_keep_the_order_of_their_members() {
     let (workspace, owner) = Workspace::owned().await;
     for name in ["filters", "variables"] {
         let (_, one) = make(&workspace, &owner, json!({})).await;
@@ -245,11 +245,6 @@ async fn filters_and_variables_are_replaced_and_empty_values_ignored() {
         }
         assert_eq!(owner.get(&one).await.ok()[name], json!({"d": 2}));
     }
-}
-
-#[tokio::test]
-async fn filters_keep_the_order_of_their_members() {
-    let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({"filters": {"b": 1, "a": 2}})).await;
     let answer = workspace.owner.get(&one).await;
     let text = String::from_utf8(answer.bytes).expect("UTF-8");

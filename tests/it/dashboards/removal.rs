@@ -10,17 +10,6 @@ use crate::support::prelude::*;
 use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 #[tokio::test]
-async fn deleted_dashboard_is_returned_once_and_then_404() {
-    let (workspace, owner) = at_the_moment().await;
-    let (id, one) = make(&workspace, &owner, json!({"name": "A"})).await;
-    let gone = detail(&owner, id, json!({"name": "B", "deleted": true})).await;
-    owner.patch(&one, json!({"deleted": true, "name": "B"})).await.assert_is(200, gone);
-    owner.get(&one).await.assert_not_found("Not found.");
-    owner.get(&workspace.dashboards("")).await.assert_is(200, page(json!([])));
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
 async fn only_deleted_false_restores_a_dashboard() {
     let (workspace, owner) = at_the_moment().await;
     let sent = json!({"name": "A", "tags": ["t"], "filters": {"a": 1}});
@@ -68,7 +57,7 @@ async fn delete_returns_405_without_a_body_for_any_id() {
 }
 
 #[tokio::test]
-async fn delete_insights_is_true_only_in_the_response_to_the_patch_that_set_it() {
+async fn deleted_dashboard_is_returned_once_and_delete_insights_only_where_it_is_set() {
     let (workspace, owner) = at_the_moment().await;
     let (id, one) = make(&workspace, &owner, json!({})).await;
     let plain = detail(&owner, id, json!({})).await;
@@ -78,6 +67,12 @@ async fn delete_insights_is_true_only_in_the_response_to_the_patch_that_set_it()
     owner.patch(&one, json!({"delete_insights": false})).await.assert_is(200, plain);
     let gone = detail(&owner, id, json!({"delete_insights": true, "deleted": true})).await;
     owner.patch(&one, json!({"deleted": true, "delete_insights": true})).await.assert_is(200, gone);
+    let (id, one) = make(&workspace, &owner, json!({"name": "A"})).await;
+    let gone = detail(&owner, id, json!({"name": "B", "deleted": true})).await;
+    owner.patch(&one, json!({"deleted": true, "name": "B"})).await.assert_is(200, gone);
+    owner.get(&one).await.assert_not_found("Not found.");
+    owner.get(&workspace.dashboards("")).await.assert_is(200, page(json!([])));
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]

@@ -90,28 +90,23 @@ async fn dashboard_is_created_from_a_complete_template() {
 }
 
 #[tokio::test]
-async fn other_members_of_the_request_body_are_ignored() {
+async fn request_body_needs_a_template_and_its_other_members_are_ignored() {
     let (workspace, owner) = at_the_moment().await;
+    let path = workspace.dashboards("create_from_template_json");
+    for sent in [json!({}), json!({"Template": {}, "name": "x"})] {
+        let refused = owner.post(&format!("{path}/"), sent).await;
+        refused.assert_invalid("template", "required", "This field is required.");
+    }
+    assert_nothing_made(&workspace).await;
     let sent = json!({
         "template": template(json!({})),
         "name": [], "description": null, "pinned": "maybe", "deleted": 5, "use_template": null,
         "use_dashboard": "", "delete_insights": {}, "tags": "x", "restriction_level": 22,
         "filters": 1, "creation_context": "onboarding", "_create_in_folder": "a/b",
     });
-    let made = owner.post(&workspace.dashboards("create_from_template_json"), sent).await;
+    let made = owner.post(&path, sent).await;
     let shown = tiles(&owner, &made.body, &template(json!({}))).await;
     made.assert_is(200, detail(&owner, 1, json!({"name": "T", "tiles": shown})).await);
-}
-
-#[tokio::test]
-async fn request_body_without_a_template_is_rejected() {
-    let workspace = Workspace::new().await;
-    let path = workspace.dashboards("create_from_template_json/");
-    for sent in [json!({}), json!({"Template": {}, "name": "x"})] {
-        let refused = workspace.owner.post(&path, sent).await;
-        refused.assert_invalid("template", "required", "This field is required.");
-    }
-    assert_nothing_made(&workspace).await;
 }
 
 /// Asserts that a template is refused with this sentence, rule, path and value.

@@ -135,7 +135,7 @@ async fn both_spellings_return_the_same_body_and_etag() {
 }
 
 #[tokio::test]
-async fn page_links_have_the_requested_spelling() {
+async fn page_links_have_the_requested_spelling_and_current_is_found_below_environments() {
     let workspace = Workspace::new().await;
     let list = workspace.dashboards("");
     for name in ["A", "B", "C"] {
@@ -147,6 +147,11 @@ async fn page_links_have_the_requested_spelling() {
             let url = page[link].as_str().expect("a link");
             assert!(url.ends_with(&format!("{list}?{offset}")), "{url}");
         }
+    }
+    let expected = workspace.owner.get("/api/projects/@current/").await.ok();
+    for current in ["@current", "%40current"] {
+        let found = workspace.owner.get(&format!("{ENVIRONMENTS}{current}/")).await.ok();
+        assert_eq!(found, expected);
     }
 }
 
@@ -181,16 +186,6 @@ async fn requests_under_both_spellings_are_counted_as_one_route() {
     assert!(is(counted, 3), "{counted}");
     let routes: Vec<_> = numbers.family("steward_http_requests_total").collect();
     assert!(!format!("{routes:?}").contains("environments"), "{routes:?}");
-}
-
-#[tokio::test]
-async fn current_project_is_found_below_environments() {
-    let workspace = Workspace::new().await;
-    let expected = workspace.owner.get("/api/projects/@current/").await.ok();
-    for current in ["@current", "%40current"] {
-        let found = workspace.owner.get(&format!("{ENVIRONMENTS}{current}/")).await.ok();
-        assert_eq!(found, expected);
-    }
 }
 
 #[tokio::test]

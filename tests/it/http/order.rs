@@ -9,7 +9,7 @@ const EOF: &str = "EOF while parsing an object at line 1 column 1";
 const NOWHERE: &str = "/api/projects/999999/dashboards/1/";
 
 #[tokio::test]
-async fn credentials_are_checked_first() {
+async fn credentials_membership_level_and_method_are_checked_before_body_and_object() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
     let anonymous = workspace.anonymous();
@@ -18,6 +18,22 @@ async fn credentials_are_checked_first() {
     let typed = [("content-type", "x/y")];
     anonymous.fetch(Method::PATCH, &one, &typed, MALFORMED).await.is_no_key();
     anonymous.delete(&one).await.is_no_key();
+    let (outsider, _) = workspace.outsider("eve").await;
+    outsider.fetch(Method::PUT, &one, &[], "").await.assert_denied(NO_ACCESS);
+    outsider.delete(&one).await.assert_denied(NO_ACCESS);
+    outsider.fetch(Method::PATCH, &one, &JSON, MALFORMED).await.assert_denied(NO_ACCESS);
+    outsider.get(&workspace.dashboards("999999/")).await.assert_denied(NO_ACCESS);
+    let text = "You do not have permission to perform this action.";
+    outsider.patch(&workspace.organization(""), json!({})).await.assert_denied(text);
+    let member = workspace.member("max", Level::Member).await;
+    let text = "Your organization access level is insufficient.";
+    let organization = workspace.organization("");
+    member.fetch(Method::PATCH, &organization, &JSON, MALFORMED).await.assert_denied(text);
+    member.patch(&workspace.organization("domains/1/"), json!({})).await.assert_denied(text);
+    let owner = &workspace.owner;
+    owner.fetch(Method::PUT, &one, &JSON, MALFORMED).await.is_wrong_method("PUT");
+    let unknown = workspace.dashboards("999999/");
+    owner.fetch(Method::PUT, &unknown, &[], "").await.is_wrong_method("PUT");
 }
 
 #[tokio::test]
@@ -68,34 +84,6 @@ async fn scope_is_checked_before_membership_level_body_object_and_the_405_of_del
     let low = workspace.key("max@corp.example", &["organization:read"]).await;
     let lacks = "API key missing required scope 'organization:write'";
     low.patch(&workspace.organization(""), json!({})).await.assert_denied(lacks);
-}
-
-#[tokio::test]
-async fn membership_is_checked_before_level_method_body_and_object() {
-    let workspace = Workspace::new().await;
-    let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
-    let (outsider, _) = workspace.outsider("eve").await;
-    outsider.fetch(Method::PUT, &one, &[], "").await.assert_denied(NO_ACCESS);
-    outsider.delete(&one).await.assert_denied(NO_ACCESS);
-    outsider.fetch(Method::PATCH, &one, &JSON, MALFORMED).await.assert_denied(NO_ACCESS);
-    outsider.get(&workspace.dashboards("999999/")).await.assert_denied(NO_ACCESS);
-    let text = "You do not have permission to perform this action.";
-    outsider.patch(&workspace.organization(""), json!({})).await.assert_denied(text);
-}
-
-#[tokio::test]
-async fn level_is_checked_before_the_body_and_method_before_body_and_object() {
-    let workspace = Workspace::new().await;
-    let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
-    let member = workspace.member("max", Level::Member).await;
-    let text = "Your organization access level is insufficient.";
-    let organization = workspace.organization("");
-    member.fetch(Method::PATCH, &organization, &JSON, MALFORMED).await.assert_denied(text);
-    member.patch(&workspace.organization("domains/1/"), json!({})).await.assert_denied(text);
-    let owner = &workspace.owner;
-    owner.fetch(Method::PUT, &one, &JSON, MALFORMED).await.is_wrong_method("PUT");
-    let unknown = workspace.dashboards("999999/");
-    owner.fetch(Method::PUT, &unknown, &[], "").await.is_wrong_method("PUT");
 }
 
 #[tokio::test]

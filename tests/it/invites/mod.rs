@@ -146,7 +146,7 @@ async fn members_invite_only_if_the_organization_allows_it() {
 }
 
 #[tokio::test]
-async fn existing_members_cannot_be_invited() {
+async fn existing_members_and_bots_cannot_be_invited() {
     let workspace = Workspace::new().await;
     let path = invites(&workspace, "");
     for address in [OWNER, "Owner@corp.example"] {
@@ -156,11 +156,6 @@ async fn existing_members_cannot_be_invited() {
     // A user that belongs only to another organization can be invited.
     workspace.outsider("eve").await;
     invite(&workspace.owner, &workspace, json!({ "target_email": "eve@other.example" })).await;
-}
-
-#[tokio::test]
-async fn bot_addresses_cannot_be_invited() {
-    let workspace = Workspace::new().await;
     let sent = json!({ "target_email": "Ghost@PosthogBot.User" });
     let refused = workspace.owner.post(&invites(&workspace, ""), sent).await;
     refused.assert_invalid("target_email", "invalid_input", "Enter a valid email address.");

@@ -81,7 +81,7 @@ async fn stored_user_agent_is_cut_to_200_characters() {
 }
 
 #[tokio::test]
-async fn ended_session_fails_and_leaves_the_list() {
+async fn ended_session_fails_and_leaves_the_list_and_users_end_only_their_own() {
     let workspace = Workspace::new().await;
     let [first, second] =
         [sign_in(&workspace, &workspace.made.api_key).await, sign_in_by_link(&workspace).await];
@@ -93,6 +93,12 @@ async fn ended_session_fails_and_leaves_the_list() {
     second.client.delete(&second.path()).await.assert_empty(204);
     assert_ended(&second.client.get(SESSIONS).await);
     workspace.owner.get(SESSIONS).await.assert_is(200, json!([]));
+    let ann = workspace.member("ann", Level::Owner).await;
+    let session = sign_in(&workspace, &workspace.made.api_key).await;
+    ann.delete(&session.path()).await.assert_not_found("Not found.");
+    let unknown = format!("{SESSIONS}01890000-0000-7000-8000-000000000000/");
+    ann.delete(&unknown).await.assert_not_found("Not found.");
+    assert_eq!(session.client.get(ME).await.status, 200);
     workspace.assert_file_valid().await;
 }
 
@@ -111,17 +117,6 @@ async fn log_reports_the_end_of_a_session_but_not_a_dry_run_of_it() {
     assert_eq!(ends(), 0);
     workspace.owner.delete(&session.path()).await.assert_empty(204);
     assert_eq!(ends(), 1);
-}
-
-#[tokio::test]
-async fn users_end_only_their_own_sessions() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Owner).await;
-    let session = sign_in(&workspace, &workspace.made.api_key).await;
-    ann.delete(&session.path()).await.assert_not_found("Not found.");
-    let unknown = format!("{SESSIONS}01890000-0000-7000-8000-000000000000/");
-    ann.delete(&unknown).await.assert_not_found("Not found.");
-    assert_eq!(session.client.get(ME).await.status, 200);
 }
 
 #[tokio::test]
@@ -178,7 +173,7 @@ async fn sign_ins_with_one_key_do_not_end_the_sessions_of_others() {
 }
 
 #[tokio::test]
-async fn text_of_a_session_does_not_open_the_api_from_outside() {
+async fn session_comes_before_a_key_and_its_text_does_not_open_the_api() {
     let workspace = Workspace::new().await;
     let session = sign_in(&workspace, &workspace.made.api_key).await;
     workspace.with_key(&session.text).get(ME).await.is_bad_key();
@@ -188,11 +183,6 @@ async fn text_of_a_session_does_not_open_the_api_from_outside() {
         workspace.anonymous().fetch(Method::GET, ME, &headers, "").await.is_no_key();
     }
     assert_eq!(session.client.get(ME).await.status, 200);
-}
-
-#[tokio::test]
-async fn session_comes_before_a_key_in_the_same_request() {
-    let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
     let session = sign_in(&workspace, ann.key.as_deref().expect("a key")).await;
     let value = format!("Bearer {}", workspace.made.api_key);

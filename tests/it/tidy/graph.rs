@@ -179,7 +179,7 @@ fn cycles(files: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn cycle_is_shown_with_its_locations() {
+fn cycle_is_found_by_any_path_and_shown_with_its_locations() {
     let found = cycles(&[
         ("lib.rs", "mod a;\nmod b;\npub use a::A;\n"),
         ("a.rs", "use crate::b::B;\n"),
@@ -190,10 +190,6 @@ fn cycle_is_shown_with_its_locations() {
         found,
         ["a cycle in src: a -> b -> a\n    src/a.rs:1: b::B\n    src/b/c.rs:2: a::g"]
     );
-}
-
-#[test]
-fn cycle_among_siblings_is_found_by_any_path() {
     let mods = ("x/mod.rs", "mod a;\nmod b;\nmod c;\nuse a::A;\n");
     for (a, b, c) in [
         ("use super::b::{self};", "use super::c::C;", "use crate::x::{a::A, b};"),
@@ -207,7 +203,7 @@ fn cycle_among_siblings_is_found_by_any_path() {
 }
 
 #[test]
-fn folder_itself_and_tests_are_left_out() {
+fn folders_tests_and_the_list_of_resources_are_no_part_of_a_cycle_by_themselves() {
     let found = cycles(&[
         ("x/mod.rs", "mod a;\nuse a::A;\n"),
         ("x/a.rs", "use super::X;\nuse crate::y;\n"),
@@ -215,10 +211,6 @@ fn folder_itself_and_tests_are_left_out() {
         ("y/tests.rs", "use crate::x;\n"),
     ]);
     assert_eq!(found, [""; 0]);
-}
-
-#[test]
-fn macro_uses_the_modules_of_the_list() {
     let list = (LIST, "$then! { logged: users\n teams; log: activity }\n");
     let records = ("resources/records.rs", "const R: () = crate::resources::$resource::RECORDS;\n");
     let users = ("resources/users/mod.rs", "");
@@ -227,10 +219,6 @@ fn macro_uses_the_modules_of_the_list() {
     assert_eq!(cycles(&[list, records, users, activity]), [""; 0]);
     let found = cycles(&[list, records, users, teams, activity]);
     assert!(found[0].ends_with("src/resources/teams/mod.rs:1: resources::records"), "{found:?}");
-}
-
-#[test]
-fn resource_list_is_a_module_of_its_own() {
     let list = ("resources/mod.rs", "pub mod users;\nfn all() { users::User; }\n");
     let user = ("resources/users/mod.rs", "use crate::resources::all;\n");
     assert_eq!(cycles(&[list, user]).len(), 1);
