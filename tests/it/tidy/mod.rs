@@ -10,13 +10,13 @@ use std::fs;
 use std::path::Path;
 
 use graph::ModuleGraph;
-use rules::Violation;
+use rules::{Rule, Violation};
 use source::Source;
 
 use crate::support::prelude::*;
 
-/// The rules for the files under `src/`. Each returns the violations in one file.
-const RULES: [fn(&Source) -> Vec<Violation>; 8] = [
+/// The rules for the files under `src/`.
+const RULES: [Rule; 8] = [
     rules::crates,
     rules::purity,
     rules::independence,

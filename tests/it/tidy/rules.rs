@@ -27,6 +27,9 @@ impl Violation {
     }
 }
 
+/// A rule for the files: it returns the violations in one file.
+pub type Rule = fn(&Source) -> Vec<Violation>;
+
 fn violation(source: &Source, at: usize, what: impl Into<String>) -> Violation {
     Violation::new(&format!("src/{}", source.path), source.line(at), what)
 }

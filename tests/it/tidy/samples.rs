@@ -1,16 +1,9 @@
 //! Tests that each rule finds its violations.
 
 use super::rules::{
-    Violation, clocks, console, crates, definitions, independence, purity, responses, size, wire,
+    Rule, clocks, console, crates, definitions, independence, purity, responses, size, wire,
 };
 use super::source::Source;
-
-/// Returns the lines at which a file with this path and text violates a rule.
-fn broken(rule: fn(&Source) -> Vec<Violation>, path: &str, text: &str) -> Vec<usize> {
-    rule(&Source::new(path, text)).iter().map(|violation| violation.line).collect()
-}
-
-const NONE: [usize; 0] = [];
 
 #[test]
 fn violation_shows_its_file_and_line() {
@@ -20,89 +13,70 @@ fn violation_shows_its_file_and_line() {
 }
 
 #[test]
-fn crate_outside_its_allowed_modules_is_found() {
-    let text = "// redb, axum and clap\nuse redb::Table;\nlet x: axum::Router;\nuse clap::Args;\n";
-    assert_eq!(broken(crates, "ids.rs", text), [2, 3, 4]);
-    assert_eq!(broken(crates, "store/read.rs", text), [3, 4]);
-    assert_eq!(broken(crates, "config/mod.rs", text), [2, 3]);
-    assert_eq!(broken(crates, "cli/serve.rs", text), [2]);
-    assert_eq!(broken(crates, "cli/mod.rs", text), [2, 3]);
-    assert_eq!(broken(crates, "resources/users/http.rs", text), [2, 4]);
-    assert_eq!(broken(crates, "resources/users/mod.rs", text), [2, 3, 4]);
-    assert_eq!(broken(crates, "auth/authorize.rs", text), [2, 3, 4]);
-}
-
-#[test]
-fn waiting_clock_or_random_use_in_a_rule_is_found() {
-    let text =
+fn each_rule_finds_its_violations_in_the_files_that_it_is_about() {
+    let crates_text =
+        "// redb, axum and clap\nuse redb::Table;\nlet x: axum::Router;\nuse clap::Args;\n";
+    let impure =
         "x.await;\n// .await\nClock::System;\nSystemTime::now();\nSeed::take();\nawaited();\n";
-    assert_eq!(broken(purity, "resources/users/mod.rs", text), [1, 3, 4, 5]);
-    assert_eq!(broken(purity, "resources/projects/grants.rs", text), [1, 3, 4, 5]);
-    assert_eq!(broken(purity, "resources/users/http.rs", text), NONE);
-    assert_eq!(broken(purity, "resources/users/tests.rs", text), NONE);
-    assert_eq!(broken(purity, "app/mod.rs", text), NONE);
-}
-
-#[test]
-fn clock_of_a_test_is_found() {
-    let text = "// sleep\nthread::sleep(SHORT);\nlet x = Instant::now();\nasleep(\"sleep\");\n";
-    assert_eq!(broken(clocks, "it/users.rs", text), [2, 3]);
-    assert_eq!(broken(clocks, "support/wait.rs", text), NONE);
-}
-
-#[test]
-fn rule_that_uses_a_caller_of_rules_is_found() {
-    let text = "use crate::base::error::Error;\nuse crate::{app::App};\nuse super::super::super::http::path;\n";
-    assert_eq!(broken(independence, "resources/users/api.rs", text), [2, 3]);
-    assert_eq!(broken(independence, "resources/users/http.rs", text), NONE);
-    assert_eq!(broken(independence, "resources/users/http/body.rs", text), NONE);
-    assert_eq!(broken(independence, "auth/mod.rs", text), NONE);
-}
-
-#[test]
-fn rule_that_the_console_uses_is_found() {
-    let text = "use crate::resources::{members, sessions};\nuse crate::store::Tx;\nuse crate::auth;\n\
-                use crate::resources::dashboards::templates::built_in;\nuse crate::app::App;\n";
-    assert_eq!(broken(console, "console/visit.rs", text), [1, 2, 3, 4]);
-    assert_eq!(broken(console, "console/pages/dashboards/forms.rs", text), [1, 2, 3]);
-    assert_eq!(broken(console, "http/console.rs", text), NONE);
-}
-
-#[test]
-fn http_file_with_another_structure_is_found() {
+    let sleeping = "// sleep\nthread::sleep(SHORT);\nlet x = Instant::now();\nasleep(\"sleep\");\n";
+    let calling = "use crate::base::error::Error;\nuse crate::{app::App};\nuse super::super::super::http::path;\n";
+    let of_console = "use crate::resources::{members, sessions};\nuse crate::store::Tx;\nuse crate::auth;\n\
+                      use crate::resources::dashboards::templates::built_in;\nuse crate::app::App;\n";
     let good = "use a;\n\nconst LIST: &str = \"/a/\";\n\npub fn routes(routes: &mut Routes) {\n    \
                 routes.get(LIST, list);\n}\n\nasync fn list() {}\n\nfn shared() {}\n";
-    let path = "resources/users/http.rs";
-    assert_eq!(broken(wire, path, good), NONE);
-    assert_eq!(broken(wire, "resources/users/mod.rs", ""), NONE);
-    assert_eq!(broken(wire, path, ""), [1]);
-    assert_eq!(broken(wire, path, &format!("fn early() {{}}\n{good}")), [1]);
-    let late =
-        "async fn lost() {}\nuse b;\nconst B: u8 = 1;\npub fn open() {}\nfn f() { \"/b/\" }\n";
-    assert_eq!(broken(wire, path, &format!("{good}{late}")), [12, 13, 14, 15, 16]);
-}
-
-#[test]
-fn schema_without_writer_is_found() {
-    let text = "#[derive(Debug, ToSchema)]\n#[derive(Deserialize, utoipa::ToSchema)]\n\
-                #[derive(\n    Serialize,\n    ToSchema,\n)]\n#[derive(Deserialize)]\n";
-    assert_eq!(broken(responses, "resources/users/mod.rs", text), [1, 2]);
-    assert_eq!(broken(responses, "base/json/output.rs", text), NONE);
-}
-
-#[test]
-fn unfinished_or_too_long_file_is_found() {
-    let text = "todo!();\n// FIXME\nunimplemented!();\n// todo! is no code\n";
-    assert_eq!(broken(size, "ids.rs", text), [1, 3, 2]);
-    assert_eq!(broken(size, "ids.rs", &"\n".repeat(400)), NONE);
-    assert_eq!(broken(size, "ids.rs", &"\n".repeat(401)).len(), 1);
-}
-
-#[test]
-fn reexport_of_the_store_is_found() {
-    let text = "use crate::store::{Row, reads::Snapshot};\nuse super::super::Tx;\n$crate::store::Tx;\nuse super::Key;\n";
-    assert_eq!(broken(definitions, "store/write/apply.rs", text), [1, 2]);
-    assert_eq!(broken(definitions, "store/tests/writing.rs", text), NONE);
-    assert_eq!(broken(definitions, "store/mod.rs", text), NONE);
-    assert_eq!(broken(definitions, "app/mod.rs", text), NONE);
+    let early = &format!("fn early() {{}}\n{good}");
+    let late = &format!(
+        "{good}async fn lost() {{}}\nuse b;\nconst B: u8 = 1;\npub fn open() {{}}\nfn f() {{ \"/b/\" }}\n"
+    );
+    let schemas = "#[derive(Debug, ToSchema)]\n#[derive(Deserialize, utoipa::ToSchema)]\n\
+                   #[derive(\n    Serialize,\n    ToSchema,\n)]\n#[derive(Deserialize)]\n";
+    let unfinished = "todo!();\n// FIXME\nunimplemented!();\n// todo! is no code\n";
+    let (full, too_long) = (&"\n".repeat(400), &"\n".repeat(401));
+    let reexports = "use crate::store::{Row, reads::Snapshot};\nuse super::super::Tx;\n$crate::store::Tx;\nuse super::Key;\n";
+    let http = "resources/users/http.rs";
+    let rules = "resources/users/mod.rs";
+    // The rule, the path and the text of a file, and the lines that break the rule.
+    let cases: &[(Rule, &str, &str, &[usize])] = &[
+        (crates, "ids.rs", crates_text, &[2, 3, 4]),
+        (crates, "store/read.rs", crates_text, &[3, 4]),
+        (crates, "config/mod.rs", crates_text, &[2, 3]),
+        (crates, "cli/serve.rs", crates_text, &[2]),
+        (crates, "cli/mod.rs", crates_text, &[2, 3]),
+        (crates, http, crates_text, &[2, 4]),
+        (crates, rules, crates_text, &[2, 3, 4]),
+        (crates, "auth/authorize.rs", crates_text, &[2, 3, 4]),
+        (purity, rules, impure, &[1, 3, 4, 5]),
+        (purity, "resources/projects/grants.rs", impure, &[1, 3, 4, 5]),
+        (purity, http, impure, &[]),
+        (purity, "resources/users/tests.rs", impure, &[]),
+        (purity, "app/mod.rs", impure, &[]),
+        (clocks, "it/users.rs", sleeping, &[2, 3]),
+        (clocks, "support/wait.rs", sleeping, &[]),
+        (independence, "resources/users/api.rs", calling, &[2, 3]),
+        (independence, http, calling, &[]),
+        (independence, "resources/users/http/body.rs", calling, &[]),
+        (independence, "auth/mod.rs", calling, &[]),
+        (console, "console/visit.rs", of_console, &[1, 2, 3, 4]),
+        (console, "console/pages/dashboards/forms.rs", of_console, &[1, 2, 3]),
+        (console, "http/console.rs", of_console, &[]),
+        (wire, http, good, &[]),
+        (wire, rules, "", &[]),
+        (wire, http, "", &[1]),
+        (wire, http, early, &[1]),
+        (wire, http, late, &[12, 13, 14, 15, 16]),
+        (responses, rules, schemas, &[1, 2]),
+        (responses, "base/json/output.rs", schemas, &[]),
+        (size, "ids.rs", unfinished, &[1, 3, 2]),
+        (size, "ids.rs", full, &[]),
+        (size, "ids.rs", too_long, &[402]),
+        (definitions, "store/write/apply.rs", reexports, &[1, 2]),
+        (definitions, "store/tests/writing.rs", reexports, &[]),
+        (definitions, "store/mod.rs", reexports, &[]),
+        (definitions, "app/mod.rs", reexports, &[]),
+    ];
+    for (at, (rule, path, text, lines)) in cases.iter().enumerate() {
+        let found = rule(&Source::new(path, text));
+        let found: Vec<_> = found.iter().map(|violation| violation.line).collect();
+        assert_eq!(found, *lines, "case {at}: {path}");
+    }
 }
