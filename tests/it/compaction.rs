@@ -1,7 +1,6 @@
 //! The data file becomes small again by itself after much was deleted.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use crate::support::prelude::*;
 

@@ -1,7 +1,5 @@
 //! Tests of `/api/organizations/:organization_id/members/`.
 
-use steward::testing::operator::UserOptions;
-
 use crate::support::prelude::*;
 use crate::support::walked;
 

@@ -1,7 +1,5 @@
 //! Metrics: valid Prometheus text, a bounded number of labels for any requests, and one registry for each service.
 
-use steward::testing::metrics::Metrics;
-
 use crate::support::ClosedFile;
 use crate::support::invites::with_mail;
 use crate::support::metrics::{Numbers, is};

@@ -1,12 +1,11 @@
 //! Moving a workspace between a data file and a shared database, by backup, restore, export and import.
 
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use steward::router;
 use steward::testing::bootstrap::{self, CreatedWorkspace, InitialRecords};
-use steward::testing::resources::record_registry;
-use steward::testing::store::{Cell, OpenError, Place, PreparedRestore, Progress, Store};
-use steward::{App, router};
+use steward::testing::store::{Cell, OpenError, Place, PreparedRestore};
 use tempfile::TempDir;
 
 use crate::exports::organization::export_one;

@@ -1,7 +1,7 @@
 //! Tests of the mail worker with a real data file, a mail server on loopback and a manual clock.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,21 +9,19 @@ use std::sync::{Arc, Mutex};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use steward::testing::error::{Error, Result};
 use steward::testing::http::logging::{self, LogFormat};
-use steward::testing::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
+use steward::testing::ids::{InviteId, OutboxMessageId};
 use steward::testing::leases::LeaseWatch;
 use steward::testing::mail::compose::{ComposeMail, Composed, Delivery, MailContent};
 use steward::testing::mail::outbox::{self, Notification, OutboxMessage};
 use steward::testing::mail::pace::{Pace, PaceKey};
 use steward::testing::mail::smtp::Mailer;
 use steward::testing::mail::worker::MailWorker;
-use steward::testing::metrics::{Metrics, Series};
-use steward::testing::operator::perform;
-use steward::testing::store::{Order, Progress, Snapshot, Tx, Window, WriteTx};
-use steward::testing::time::{Clock, ManualClock};
-use steward::{App, CreatedWorkspace, InitialRecords, Store, create, router};
+use steward::testing::metrics::Series;
+use steward::testing::store::Snapshot;
+use steward::testing::time::Clock;
+use steward::{CreatedWorkspace, InitialRecords, Store, create, router};
 use tempfile::TempDir;
 use tokio::net::TcpSocket;
-use uuid::Uuid;
 
 use crate::support::log;
 use crate::support::prelude::*;

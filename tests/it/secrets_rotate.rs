@@ -1,10 +1,8 @@
 //! `secrets rotate`: all signed links and tokens become invalid, API keys stay valid, and the rotation is atomic.
 
-use steward::App;
 use steward::router;
 use steward::testing::resources::cascade_delete::delete_project;
-use steward::testing::resources::record_registry;
-use steward::testing::store::{PreparedRestore, Progress, Store};
+use steward::testing::store::PreparedRestore;
 
 use crate::activity::entries;
 use crate::api_keys::{at, make};

@@ -1,7 +1,5 @@
 //! Tests of `/api/users/@me/`.
 
-use steward::testing::resources::cascade_delete;
-
 use crate::support::prelude::*;
 
 const ME: &str = "/api/users/@me/";

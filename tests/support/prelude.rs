@@ -1,19 +1,36 @@
-//! What most tests name.
+//! What many tests name.
 
 pub use std::collections::{BTreeMap, BTreeSet};
+pub use std::path::Path;
 pub use std::time::Duration;
 
+pub use axum::body::Body;
 pub use axum::http::Method;
 pub use futures_util::future::join_all;
 pub use serde_json::{Value, json};
-pub use steward::Config;
-pub use steward::testing::operator::Operation;
+pub use steward::testing::http::routes::RouteSpec;
+pub use steward::testing::ids::{DashboardId, OrganizationId, ProjectId, RoleId, UserId};
+pub use steward::testing::metrics::Metrics;
+pub use steward::testing::operator::{Operation, UserOptions, perform};
+pub use steward::testing::resources::access_controls::levels::AccessLevel;
+pub use steward::testing::resources::access_controls::rules::AccessRule;
+pub use steward::testing::resources::{cascade_delete, record_registry};
 pub use steward::testing::router::routes;
-pub use steward::testing::time::Timestamp;
+pub use steward::testing::store::{
+    Key, Order, Progress, Record, Store, Table, Tx, Window, WriteTx,
+};
+pub use steward::testing::time::{ManualClock, Timestamp};
+pub use steward::{App, Config};
+pub use uuid::Uuid;
 
+pub use super::batch_exports::nowhere;
 pub use super::bodies::page;
-pub use super::console::{Page, Visitor};
+pub use super::console::{FORM, Page, Visitor};
+pub use super::contract::contract;
+pub use super::dns::Dns;
+pub use super::objects::Objects;
 pub use super::refusals::{Refusal, each};
+pub use super::roles::{add_role, add_to_role};
 pub use super::workspace::{
     JSON, Level, OWNER, TestClient, TestResponse, Workspace, column, eventually, eventually_async,
     in_organization, new_user, redacted, with_clock, with_clock_at,

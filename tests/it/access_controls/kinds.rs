@@ -1,9 +1,6 @@
 //! `/api/projects/:project_id/resource_access_controls/`: access rules on all objects of a kind. All kinds are stored and
 //! shown; only those on dashboards and insights apply.
 
-use steward::testing::ids::UserId;
-use steward::testing::resources::access_controls::levels::AccessLevel;
-use steward::testing::resources::access_controls::rules::AccessRule;
 use steward::testing::resources::shared::access_objects::Kind;
 use steward::testing::resources::shared::access_subject::Subject;
 

@@ -9,7 +9,6 @@ mod on_project;
 mod order;
 mod roles;
 
-use steward::testing::ids::{ProjectId, UserId};
 use steward::testing::resources::projects::grants::{self, GrantLevel};
 
 use crate::dashboards::access::{Scene, VIEWER, minute};

@@ -3,7 +3,6 @@
 use crate::dashboards::access::minute;
 use crate::support::invites::invites;
 use crate::support::prelude::*;
-use crate::support::roles::{add_role, add_to_role};
 
 use super::{ANN, NO_ACCESS, NOT_ADMIN, NOT_MANAGER, NOT_ORGANIZATION_ADMIN, Scene};
 

@@ -1,12 +1,8 @@
 //! Access rules that name a role, on one dashboard and on all of them.
 
-use steward::testing::ids::{ProjectId, RoleId};
-use steward::testing::resources::access_controls::levels::AccessLevel;
-use steward::testing::resources::access_controls::rules::{AccessRule, BY_ROLE};
-use steward::testing::resources::cascade_delete;
+use steward::testing::resources::access_controls::rules::BY_ROLE;
 use steward::testing::resources::shared::access_objects::Kind;
 use steward::testing::resources::shared::access_subject::Subject;
-use steward::testing::store::Tx;
 
 use crate::dashboards::access::{Scene, VIEWER, whole};
 use crate::support::prelude::*;

@@ -1,7 +1,5 @@
 //! Tests of `/api/organizations/:organization_id/activity_log/` and `/api/projects/:project_id/activity_log/`.
 
-use steward::testing::time::ManualClock;
-
 use crate::dashboards::{embedded, make};
 use crate::support::bodies::changed;
 use crate::support::dry_run::dry_run;

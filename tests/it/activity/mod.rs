@@ -9,14 +9,12 @@ mod visibility;
 use std::sync::Arc;
 
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
-use steward::testing::store::{Order, Tx, Window};
 use tokio::sync::Notify;
 
 use crate::dashboards::make;
 pub use crate::support::activity::entries;
 use crate::support::batch_exports::with;
 use crate::support::prelude::*;
-use crate::support::roles::add_role;
 use crate::tiles::{put_insight, put_texts};
 
 const ANN: &str = "ann@corp.example";

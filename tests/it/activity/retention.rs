@@ -1,9 +1,8 @@
 //! Tests of `--activity-retention`, the time for which entries are kept.
 
-use steward::testing::ids::{ActivityId, OrganizationId, UserId};
+use steward::testing::ids::ActivityId;
 use steward::testing::resources::activity::{Detail, Entry, Fields, Meta};
-use steward::testing::time::{Clock, ManualClock};
-use uuid::Uuid;
+use steward::testing::time::Clock;
 
 use crate::activity::entries;
 use crate::activity::log::{logs, told};

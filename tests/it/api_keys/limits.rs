@@ -1,7 +1,5 @@
 //! Tests that a limited key cannot gain access through other keys or other routes.
 
-use steward::testing::time::ManualClock;
-
 use crate::api_keys::{CURRENT, KEYS, ME, at};
 use crate::support::prelude::*;
 

@@ -1,12 +1,8 @@
 //! What a key can do, compared with requests to every route.
 
-use steward::testing::http::routes::RouteSpec;
-use steward::testing::operator::UserOptions;
-
 use super::{KEYS, at};
-use crate::support::dns::Dns;
 use crate::support::dry_run::dry_run;
-use crate::support::objects::{Objects, join};
+use crate::support::objects::join;
 use crate::support::prelude::*;
 
 const OPERATIONS: &str = "/api/personal_api_keys/operations/";

@@ -2,7 +2,6 @@
 
 use futures_util::future::join;
 use steward::testing::resources::api_keys::ApiKey;
-use steward::testing::store::Tx;
 
 use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make};
 use crate::support::prelude::*;

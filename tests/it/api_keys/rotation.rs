@@ -1,7 +1,6 @@
 //! Tests of rolling keys: the new value, and the grace period of the old one.
 
 use steward::testing::resources::api_keys::{ApiKey, Grantors, record_use};
-use steward::testing::store::Tx;
 
 use crate::api_keys::{BEGAN, CURRENT, KEYS, ME, at, holder, make, roll};
 use crate::support::prelude::*;

@@ -3,7 +3,6 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
-use steward::testing::ids::UserId;
 use steward::testing::resources::api_keys::list;
 
 use crate::api_keys::limits::World;

@@ -2,11 +2,9 @@
 //! route is covered as soon as the table declares it.
 
 use steward::testing::auth::{PathTarget, Requirements};
-use steward::testing::http::routes::RouteSpec;
 
-use crate::support::dns::Dns;
 use crate::support::new_key;
-use crate::support::objects::{Objects, join};
+use crate::support::objects::join;
 use crate::support::prelude::*;
 
 /// Creates a workspace whose DNS server knows no names.

@@ -1,8 +1,6 @@
 //! Authentication with personal API keys. See `docs/spec/authentication.md`.
 
-use steward::App;
-use steward::testing::operator::{KeyOptions, perform};
-use steward::testing::store::Progress;
+use steward::testing::operator::KeyOptions;
 
 use crate::dashboards::access::allows;
 use crate::support::new_key;

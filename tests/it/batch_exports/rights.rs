@@ -1,8 +1,6 @@
 //! Tests which callers may see and change batch exports, and the exports of deleted projects.
 
-use steward::testing::ids::ProjectId;
 use steward::testing::resources::batch_exports::{BatchExport, Secrets};
-use steward::testing::resources::cascade_delete;
 
 use crate::support::batch_exports::to;
 use crate::support::idempotency::stored;

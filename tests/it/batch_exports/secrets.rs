@@ -5,12 +5,11 @@ use steward::testing::input::{self, Parsed};
 use steward::testing::resources::batch_exports::{
     BatchExport, BatchExportFields, PatchBody, Secrets,
 };
-use steward::testing::store::{Order, Record, Table, Tx};
 
 use crate::batch_exports::destinations::{public, services};
 use crate::batch_exports::{add, list_of, with};
 use crate::domains::entries_about;
-use crate::support::batch_exports::{nowhere, to};
+use crate::support::batch_exports::to;
 use crate::support::idempotency::stored;
 use crate::support::log;
 use crate::support::prelude::*;

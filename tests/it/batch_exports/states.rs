@@ -2,7 +2,6 @@
 
 use crate::batch_exports::{MOMENT, add, with};
 use crate::domains::entries_about;
-use crate::support::batch_exports::nowhere;
 use crate::support::prelude::*;
 
 const FIRST: &str = "2023-11-14T22:13:20Z";

@@ -2,7 +2,6 @@
 //! afterwards.
 
 use crate::support::prelude::*;
-use crate::support::roles::add_role;
 
 const INSIGHTS: &str = "/api/projects/1/insights/";
 const DASHBOARDS: &str = "/api/projects/1/dashboards/";

@@ -1,7 +1,7 @@
 //! `document.txt` lists the documented routes of PostHog's API (method, path, scope, status, response, body; `-` for
 //! none) and its fields (schema and member, type). The `OpenAPI` document must describe all of them.
 
-use crate::support::contract::{Operation, contract};
+use crate::support::contract::Operation;
 use crate::support::prelude::*;
 
 use super::fields::member;

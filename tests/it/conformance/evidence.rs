@@ -4,7 +4,7 @@
 //! (`GET /api/users/@me/`), a field (`Domain.domain`) or a rule in words, which may name both in backticks. Operations
 //! and fields stand in the section of their tag on the page, rules in the section of their heading.
 
-use crate::support::contract::{Operation, contract};
+use crate::support::contract::Operation;
 use crate::support::prelude::*;
 
 use super::fields::member;

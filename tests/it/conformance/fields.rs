@@ -2,7 +2,6 @@
 
 use serde_json::Map;
 
-use crate::support::contract::contract;
 use crate::support::prelude::*;
 
 use super::schema_words::{describe, referred};

@@ -1,6 +1,6 @@
 //! `docs/conformance.md`, from the `OpenAPI` document and the evidence.
 
-use crate::support::contract::{Operation, contract};
+use crate::support::contract::Operation;
 use crate::support::prelude::*;
 
 use super::documented::is_documented;

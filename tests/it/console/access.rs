@@ -3,7 +3,6 @@
 use steward::testing::config::Switch;
 use steward::testing::http::routes::{PageAccess, PageSpec};
 
-use crate::support::console::FORM;
 use crate::support::prelude::*;
 
 /// A UUID that names nothing.

@@ -1,6 +1,5 @@
 //! The activity log: sentences, differences, filters, paging, the last change of each field, and new entries.
 
-use crate::support::objects::Objects;
 use crate::support::prelude::*;
 
 fn of_project(workspace: &Workspace) -> String {

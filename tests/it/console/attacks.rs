@@ -2,12 +2,11 @@
 
 use std::convert::Infallible;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::http::Request;
 use futures_util::stream;
 use tokio::sync::oneshot;
 
-use crate::support::console::FORM;
 use crate::support::prelude::*;
 
 const PROFILE: &str = "/console/profile/";

@@ -1,7 +1,5 @@
 //! Texts of requests never become markup, on no page. The browser of the system tests reads pages with hostile stored texts.
 
-use crate::support::batch_exports::nowhere;
-use crate::support::console::FORM;
 use crate::support::prelude::*;
 
 /// Markup for each context of a page: text, attributes, styles, scripts and commands.

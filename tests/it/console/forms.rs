@@ -2,12 +2,11 @@
 
 use std::convert::Infallible;
 
-use axum::body::Body;
 use futures_util::{StreamExt, poll, stream};
 use regex::Regex;
 
 use crate::support::ClosedFile;
-use crate::support::console::{FORM, FilledForm};
+use crate::support::console::FilledForm;
 use crate::support::crawler::{crawl, make_objects};
 use crate::support::prelude::*;
 

@@ -1,7 +1,5 @@
 //! Choices and lists of organizations and projects with more than a page shows at once.
 
-use steward::testing::operator::UserOptions;
-
 use crate::support::prelude::*;
 
 const ACCESS: &str = "/console/projects/1/dashboards/1/access/";

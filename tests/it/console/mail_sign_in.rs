@@ -4,14 +4,10 @@ use std::sync::Mutex;
 
 use steward::InitialRecords;
 use steward::testing::config::Switch;
-use steward::testing::metrics::Metrics;
 use steward::testing::resources::sessions::SignInRequest;
-use steward::testing::store::WriteTx;
-use steward::testing::time::ManualClock;
 
 use crate::domains::prove;
 use crate::invites::{invite, mail::with_server};
-use crate::support::console::FORM;
 use crate::support::metrics::{Numbers, is};
 use crate::support::prelude::*;
 use crate::support::signup::Offer;

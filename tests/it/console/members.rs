@@ -1,7 +1,6 @@
 //! The members of an organization, and one member.
 
 use crate::support::prelude::*;
-use crate::support::roles::{add_role, add_to_role};
 
 fn list(workspace: &Workspace) -> String {
     format!("/console/organizations/{}/members/", workspace.made.organization_id)

@@ -6,7 +6,6 @@ use steward::testing::http::routes::PageAccess;
 
 use crate::support::console::FilledForm;
 use crate::support::crawler::{Found, crawl, make_objects, shape};
-use crate::support::objects::Objects;
 use crate::support::prelude::*;
 
 /// Whether a form takes something away that other forms need.

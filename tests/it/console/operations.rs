@@ -1,10 +1,9 @@
 //! Which operations of the API the pages reach. The others are listed in `docs/spec/console.md`, each with its reason.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use regex::Regex;
-use steward::testing::http::routes::RouteSpec;
 
 use crate::support::prelude::*;
 

@@ -1,7 +1,6 @@
 //! The pages of an organization: its projects, its settings, and a new one.
 
 use crate::support::prelude::*;
-use crate::support::roles::add_role;
 
 fn page(workspace: &Workspace, rest: &str) -> String {
     format!("/console/organizations/{}/{rest}", workspace.made.organization_id)

@@ -1,8 +1,6 @@
 //! Changes that are reverted, and objects that are restored, from the activity log.
 
-use crate::support::batch_exports::nowhere;
 use crate::support::prelude::*;
-use crate::support::roles::add_role;
 
 /// A workspace with one dashboard.
 struct Scene {

@@ -1,7 +1,6 @@
 //! Who may do what with dashboards and projects, because of which rule, and the public page of a dashboard.
 
 use crate::support::prelude::*;
-use crate::support::roles::{add_role, add_to_role};
 
 const ONE: &str = "/console/projects/1/dashboards/1/";
 const BOARD: &str = "/console/projects/1/dashboards/1/access/";

@@ -1,7 +1,6 @@
 //! The roles of an organization, and one role with its members.
 
 use crate::support::prelude::*;
-use crate::support::roles::{add_role, add_to_role};
 
 fn list(workspace: &Workspace) -> String {
     format!("/console/organizations/{}/roles/", workspace.made.organization_id)

@@ -1,6 +1,5 @@
 //! Signing in with a key and with a link, and signing out.
 
-use crate::support::console::FORM;
 use crate::support::prelude::*;
 
 const SIGN_IN: &str = "/console/sign_in/";

@@ -2,9 +2,7 @@
 
 use std::convert::Infallible;
 
-use axum::body::Body;
 use futures_util::stream;
-use steward::testing::time::ManualClock;
 use tokio::sync::oneshot;
 
 use crate::dashboards::make;

@@ -3,7 +3,6 @@
 use axum::http::header::ALLOW;
 use steward::testing::ids::InsightId;
 use steward::testing::resources::dashboards::insights::Insight;
-use steward::testing::store::Tx;
 
 use crate::dashboards::{at_the_moment, detail, item, make};
 use crate::support::prelude::*;

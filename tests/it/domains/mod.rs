@@ -5,12 +5,10 @@ mod lookup;
 mod saml;
 mod verification;
 
-use steward::testing::ids::{DomainId, OrganizationId};
+use steward::testing::ids::DomainId;
 use steward::testing::resources::activity::Entry;
-use steward::testing::resources::cascade_delete;
 use steward::testing::resources::domains::{self, Domain};
 
-use crate::support::dns::Dns;
 use crate::support::prelude::*;
 
 pub use crate::support::domains::add;

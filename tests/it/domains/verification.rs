@@ -3,7 +3,7 @@
 use hickory_server::net::xfer::Protocol;
 
 use crate::domains::{Scene, add, entries_about, prove};
-use crate::support::dns::{Dns, Reply};
+use crate::support::dns::Reply;
 use crate::support::prelude::*;
 
 const NAME: &str = "_posthog-challenge.corp.example.";

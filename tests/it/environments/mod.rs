@@ -1,13 +1,9 @@
 //! `/api/environments/`: the second spelling of `/api/projects/`, with the same behaviour.
 
-use steward::testing::http::routes::RouteSpec;
 use steward::testing::idempotency::StoredResponse;
-use steward::testing::metrics::Metrics;
-use uuid::Uuid;
 
 use crate::support::idempotency::{post_once, stored};
 use crate::support::metrics::{Numbers, is};
-use crate::support::objects::Objects;
 use crate::support::prelude::*;
 
 const PROJECTS: &str = "/api/projects/";

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read};
 
 use proptest::prelude::*;
 use steward::testing::bootstrap;
-use steward::testing::store::{Place, Progress};
+use steward::testing::store::Place;
 
 use crate::exports::{Everything, export, import};
 use crate::support::exports::{first_of, lines, sealed};

@@ -5,24 +5,19 @@ mod damage;
 pub mod organization;
 
 use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use steward::App;
 use steward::testing::bootstrap;
-use steward::testing::ids::{ProjectId, UserId};
 use steward::testing::mail::pace::{Pace, PaceKey};
 use steward::testing::resources::api_keys::ApiKeyUse;
 use steward::testing::resources::cascade_delete::PendingDeletion;
 use steward::testing::resources::invites::InviteMail;
-use steward::testing::resources::record_registry;
 use steward::testing::resources::roles::PendingListing;
 use steward::testing::resources::shared::import_mark::ImportMark;
 use steward::testing::router::router;
 use steward::testing::store::{
-    ExportOptions, Imported, OpenError, Place, PreparedRestore, Progress, SentCopy, Store, Table,
-    canonical_line, receive,
+    ExportOptions, Imported, OpenError, Place, PreparedRestore, SentCopy, canonical_line, receive,
 };
 use tokio::sync::Semaphore;
 
@@ -31,7 +26,6 @@ use crate::idempotency::post_once;
 use crate::signup::Offer;
 use crate::support::exports::{lines, sealed};
 use crate::support::new_key;
-use crate::support::objects::Objects;
 use crate::support::prelude::*;
 use crate::support::sessions::SESSIONS;
 

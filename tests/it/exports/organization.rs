@@ -4,20 +4,14 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use steward::testing::bootstrap::InitialRecords;
-use steward::testing::ids::OrganizationId;
-use steward::testing::operator::UserOptions;
 use steward::testing::resources::api_keys::ApiKey;
 use steward::testing::resources::cascade_delete::delete_batch;
-use steward::testing::resources::record_registry;
 use steward::testing::resources::relocation::{Batches, Plan, select};
 use steward::testing::resources::roles::continue_listing;
 use steward::testing::resources::shared::import_mark::{Attempt, ImportMark};
 use steward::testing::secret::Seed;
 use steward::testing::state::ImportedOrganization;
-use steward::testing::store::{
-    Cell, ExportOptions, OpenError, Progress, SelectOrganization, StagedExport, Store,
-};
-use uuid::Uuid;
+use steward::testing::store::{Cell, ExportOptions, OpenError, SelectOrganization, StagedExport};
 
 use super::{Everything, answers, export, how, import, lines};
 use crate::support::exports::{first_of, sealed};

@@ -1,14 +1,11 @@
 //! Pages far into long lists, which are read on the threads for long reads.
 
 use steward::testing::error::Result;
-use steward::testing::ids::{DashboardId, InsightId, MembershipId, UserId, UserUuid};
-use steward::testing::metrics::Metrics;
+use steward::testing::ids::{InsightId, MembershipId, UserUuid};
 use steward::testing::resources::dashboards::Dashboard;
 use steward::testing::resources::dashboards::insights::Insight;
 use steward::testing::resources::members;
 use steward::testing::resources::users;
-use steward::testing::store::{Table, Tx, WriteTx};
-use uuid::Uuid;
 
 use crate::support::dashboards::make;
 use crate::support::metrics::Numbers;

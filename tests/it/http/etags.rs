@@ -6,7 +6,6 @@ use steward::testing::resources::api_keys::record_use;
 use crate::activity::entries;
 use crate::api_keys::{CURRENT, KEYS, at};
 use crate::support::prelude::*;
-use crate::support::roles::{add_role, add_to_role};
 use crate::{batch_exports, domains};
 
 const ME: &str = "/api/users/@me/";

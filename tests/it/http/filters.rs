@@ -1,6 +1,5 @@
 //! Parameters of lists: each is read, or the request fails with its name.
 
-use crate::support::objects::Objects;
 use crate::support::prelude::*;
 
 /// Parameters that take any text.

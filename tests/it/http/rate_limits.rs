@@ -1,7 +1,6 @@
 //! Rate limits per key (`--rate-limit`) and per client address (`--peer-limit`).
 
 use steward::testing::config::RateLimit;
-use steward::testing::time::ManualClock;
 
 use crate::support::prelude::*;
 

@@ -2,10 +2,7 @@
 
 use axum::http::header::ETAG;
 use serde_json::Map;
-use steward::testing::http::routes::RouteSpec;
 
-use crate::support::contract::contract;
-use crate::support::objects::Objects;
 use crate::support::prelude::*;
 
 /// Paths of PATCH whose objects a GET on the same path returns.

@@ -1,6 +1,5 @@
 //! Texts and free-form JSON in bodies: which texts are required, may be null or may be blank, and how large both may be.
 
-use crate::support::batch_exports::nowhere;
 use crate::support::prelude::*;
 
 /// What a field accepts besides texts that are not blank.

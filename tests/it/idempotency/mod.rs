@@ -9,10 +9,9 @@ use crate::activity::entries;
 use crate::api_keys::{KEYS, at};
 use crate::batch_exports;
 use crate::signup::offer;
-use crate::support::dns::{Dns, Reply};
+use crate::support::dns::Reply;
 pub use crate::support::idempotency::{post_once, stored};
 use crate::support::prelude::*;
-use crate::support::roles::add_role;
 
 const REUSED: &str = "This Idempotency-Key was used for a request with another body.";
 

@@ -3,7 +3,6 @@
 
 use std::convert::Infallible;
 
-use axum::body::Body;
 use futures_util::stream;
 use steward::testing::idempotency::StoredResponse;
 
@@ -11,7 +10,6 @@ use crate::api_keys::limits::{World, text};
 use crate::api_keys::{CURRENT, at};
 use crate::idempotency::{is_replayed, is_reused, post_once, stored};
 use crate::signup::offer;
-use crate::support::dns::Dns;
 use crate::support::prelude::*;
 
 const ME: &str = "/api/users/@me/";

@@ -1,9 +1,7 @@
 //! Tests of `GET /api/organizations/:organization_id/invites/:id/mail/`, with a mail server.
 
 use steward::testing::resources::invites::InviteMail;
-use steward::testing::store::Progress;
-use steward::testing::time::ManualClock;
-use steward::{App, Store, router};
+use steward::{Store, router};
 
 use super::mail::with_server;
 use crate::invites::{invite, invites};

@@ -5,7 +5,6 @@ use std::pin::pin;
 use futures_util::poll;
 use steward::testing::mail::outbox::OutboxMessage;
 use steward::testing::resources::dashboards::Dashboard;
-use steward::testing::time::ManualClock;
 
 use super::{PAST_A_LEASE, end, has_none, holder, is_held_by};
 use crate::invites::invite;

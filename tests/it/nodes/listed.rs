@@ -1,8 +1,6 @@
 //! `steward nodes`.
 
-use steward::testing::operator::perform;
-use steward::testing::store::Progress;
-use steward::{App, InitialRecords, Store, create};
+use steward::{InitialRecords, Store, create};
 use tempfile::TempDir;
 
 use crate::support::prelude::*;

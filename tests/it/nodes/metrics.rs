@@ -2,8 +2,6 @@
 
 use std::sync::{Mutex, mpsc};
 
-use steward::testing::metrics::Metrics;
-use steward::testing::store::{Table, WriteTx};
 use tokio::sync::oneshot;
 
 use super::end;

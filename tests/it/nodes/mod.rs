@@ -6,7 +6,6 @@ mod metrics;
 mod requests;
 
 use steward::testing::leases::list as all_leases;
-use steward::testing::store::{Order, Record, Tx, Window};
 
 use crate::support::prelude::*;
 

@@ -1,6 +1,5 @@
 //! The document uses only forms of JSON Schema that client generators understand.
 
-use crate::support::contract::contract;
 use crate::support::prelude::*;
 
 fn document() -> &'static Value {

@@ -3,7 +3,6 @@
 
 mod forms;
 
-use crate::support::contract::contract;
 use crate::support::prelude::*;
 
 /// Collects every member called `name` at any depth of `value`.

@@ -3,9 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use steward::testing::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId};
-use steward::testing::resources::access_controls::levels::AccessLevel;
-use steward::testing::resources::access_controls::rules::{self, AccessRule};
+use steward::testing::ids::CollaboratorId;
+use steward::testing::resources::access_controls::rules;
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::collaborators::{self, Collaborator};
@@ -19,10 +18,9 @@ use steward::testing::resources::shared::access_objects::{Kind, Object};
 use steward::testing::resources::shared::access_subject::Subject;
 use steward::testing::resources::sharing::Sharing;
 use steward::testing::resources::users;
-use steward::testing::store::{Key, Order, Raw, Record, Table, Tx};
+use steward::testing::store::Raw;
 
 use crate::dashboards::access::Scene;
-use crate::support::objects::Objects;
 use crate::support::prelude::*;
 use crate::{domains, invites};
 

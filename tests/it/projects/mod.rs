@@ -7,8 +7,6 @@ mod of_member;
 mod private;
 mod token;
 
-use steward::testing::operator::UserOptions;
-
 use crate::support::prelude::*;
 use crate::support::walked;
 

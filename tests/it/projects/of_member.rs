@@ -1,7 +1,6 @@
 //! Tests of `GET /api/organizations/:organization_id/members/:user__uuid/projects/`.
 
 use crate::support::prelude::*;
-use crate::support::roles::{add_role, add_to_role};
 
 const ADAM: &str = "adam@corp.example";
 const ANN: &str = "ann@corp.example";

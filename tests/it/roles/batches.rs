@@ -1,15 +1,11 @@
 //! Changes of more role memberships than one transaction changes.
 
-use steward::testing::ids::{OrganizationId, RoleId, RoleMembershipId, UserId};
-use steward::testing::resources::cascade_delete;
+use steward::testing::ids::RoleMembershipId;
 use steward::testing::resources::members::{self, Membership};
 use steward::testing::resources::roles::{self, PendingListing, Role, RoleMembership};
 use steward::testing::resources::users::{User, find_by_email};
-use steward::testing::store::{Tx, WriteTx};
-use uuid::Uuid;
 
 use crate::support::prelude::*;
-use crate::support::roles::add_role;
 
 const ANN: &str = "ann@corp.example";
 /// The number of role memberships of the user in each organization.

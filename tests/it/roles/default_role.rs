@@ -5,7 +5,6 @@ use steward::testing::resources::activity::{Entry, Fields};
 use crate::support::activity::entries;
 use crate::support::invites::invite;
 use crate::support::prelude::*;
-use crate::support::roles::{add_role, add_to_role};
 use crate::support::signup::Offer;
 
 use super::{LEVEL, UNKNOWN};

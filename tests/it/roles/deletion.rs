@@ -1,14 +1,12 @@
 //! Deleting a role with its memberships.
 
 use futures_util::future::join;
-use steward::testing::ids::{MembershipId, RoleId, RoleMembershipId, UserId};
+use steward::testing::ids::{MembershipId, RoleMembershipId};
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::members::Membership;
 use steward::testing::resources::roles::RoleMembership;
-use steward::testing::store::{Record, Tx};
 
 use crate::support::prelude::*;
-use crate::support::roles::{add_role, add_to_role};
 
 fn count<R: Record>(workspace: &Workspace) -> usize {
     workspace.records::<R>(&()).len()

@@ -1,7 +1,6 @@
 //! The members of a role.
 
 use crate::support::prelude::*;
-use crate::support::roles::{add_role, add_to_role};
 
 use super::{UNKNOWN, fields};
 

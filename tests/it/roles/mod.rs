@@ -6,7 +6,6 @@ mod deletion;
 mod members;
 
 use crate::support::prelude::*;
-use crate::support::roles::{add_role, add_to_role};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
 const TAKEN: &str = "There is already a role with this name.";

@@ -1,12 +1,10 @@
 //! Tests of when a session is valid and of what it may do, in requests and inside writes.
 
-use axum::body::Body;
 use axum::http::Request;
 use bytes::Bytes;
 use futures_util::stream;
 use steward::testing::ids::SessionId;
 use steward::testing::resources::sessions::Session;
-use steward::testing::store::Tx;
 use tokio::sync::oneshot;
 
 use super::assert_ended;

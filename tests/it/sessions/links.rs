@@ -2,9 +2,7 @@
 
 use steward::testing::config::Switch;
 use steward::testing::error::Error;
-use steward::testing::operator::perform;
 use steward::testing::resources::sessions::SignInLink;
-use steward::testing::store::Progress;
 
 use super::assert_ended;
 use crate::api_keys::ME;

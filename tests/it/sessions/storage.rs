@@ -1,10 +1,8 @@
 //! Tests of where sessions are stored: in the data file, but not in backups, exports and restored files.
 
-use steward::testing::ids::UserId;
 use steward::testing::resources::cascade_delete::delete_account_data;
-use steward::testing::resources::record_registry;
 use steward::testing::resources::sessions::SignInRequest;
-use steward::testing::store::{PreparedRestore, Progress, Store, Table, receive};
+use steward::testing::store::{PreparedRestore, receive};
 
 use super::assert_ended;
 use crate::api_keys::{ME, at, make};

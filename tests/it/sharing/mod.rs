@@ -3,12 +3,10 @@
 mod insights;
 mod shared;
 
-use steward::testing::ids::{DashboardId, InsightId};
+use steward::testing::ids::InsightId;
 use steward::testing::resources::activity::Entry;
-use steward::testing::resources::cascade_delete;
 use steward::testing::resources::shared::access_objects::Object;
 use steward::testing::resources::sharing::{Sharing, SharingTokens};
-use steward::testing::store::Tx;
 
 use crate::activity::entries;
 use crate::dashboards::access::allows;

@@ -7,7 +7,6 @@ mod samples;
 mod source;
 
 use std::fs;
-use std::path::Path;
 
 use graph::ModuleGraph;
 use rules::{Rule, Violation};

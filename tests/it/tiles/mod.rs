@@ -7,14 +7,13 @@ mod sequences;
 mod texts;
 
 use steward::testing::auth::InProject;
-use steward::testing::ids::{DashboardId, TileId};
+use steward::testing::ids::TileId;
 use steward::testing::resources::dashboards::insights;
 use steward::testing::resources::dashboards::tiles;
 use steward::testing::resources::dashboards::{Dashboard, tiles::Tile};
 use steward::testing::resources::members;
 use steward::testing::resources::projects;
 use steward::testing::secret::Seed;
-use steward::testing::store::{Order, Tx, Window};
 
 use crate::dashboards::{at_the_moment, detail, embedded, item, make};
 use crate::support::bodies;
