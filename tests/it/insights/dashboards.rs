@@ -48,7 +48,7 @@ async fn dashboards_of_an_insight_are_the_sent_set_and_old_tiles_are_restored() 
 }
 
 #[tokio::test]
-async fn new_tile_of_an_insight_has_no_layout_and_is_last() {
+async fn new_tile_of_an_insight_has_no_layout_and_a_retrieve_from_its_dashboard_shows_its_look() {
     let (workspace, owner) = Workspace::owned().await;
     let (a, at_a) = make(&workspace, &owner, json!({})).await;
     put_texts(&owner, &at_a, &["first"]).await;
@@ -60,6 +60,18 @@ async fn new_tile_of_an_insight_has_no_layout_and_is_last() {
     let mut shown = made.clone();
     shown["dashboard_tiles"][0]["id"] = tile["id"].clone();
     assert_eq!(tile["insight"], shown);
+    let (a, at_a) = make(&workspace, &owner, json!({})).await;
+    let (b, _) = make(&workspace, &owner, json!({})).await;
+    let (made, one) = make_insight(&workspace, &owner, json!({"dashboards": [a]})).await;
+    let tile = &made["dashboard_tiles"][0]["id"];
+    let layouts = json!({"sm": {"x": 0, "y": 1}});
+    let look = json!({"tiles": [{"id": tile, "color": "blue", "layouts": layouts}]});
+    owner.patch(&at_a, look).await.ok();
+    let mut expected = made.clone();
+    owner.get(&format!("{one}?from_dashboard={b}")).await.assert_is(200, made);
+    expected["color"] = json!("blue");
+    expected["layouts"] = layouts;
+    owner.get(&format!("{one}?from_dashboard={a}")).await.assert_is(200, expected);
 }
 
 #[tokio::test]
@@ -193,23 +205,6 @@ async fn hidden_dashboards_are_left_out_and_stay_unchanged() {
     assert_eq!(off["dashboards"], json!([]));
     assert_eq!(owner.get(&one).await.ok()["dashboards"], json!([hidden]));
     workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn retrieve_from_a_dashboard_shows_the_look_of_its_tile() {
-    let (workspace, owner) = Workspace::owned().await;
-    let (a, at_a) = make(&workspace, &owner, json!({})).await;
-    let (b, _) = make(&workspace, &owner, json!({})).await;
-    let (made, one) = make_insight(&workspace, &owner, json!({"dashboards": [a]})).await;
-    let tile = &made["dashboard_tiles"][0]["id"];
-    let layouts = json!({"sm": {"x": 0, "y": 1}});
-    let look = json!({"tiles": [{"id": tile, "color": "blue", "layouts": layouts}]});
-    owner.patch(&at_a, look).await.ok();
-    let mut expected = made.clone();
-    owner.get(&format!("{one}?from_dashboard={b}")).await.assert_is(200, made);
-    expected["color"] = json!("blue");
-    expected["layouts"] = layouts;
-    owner.get(&format!("{one}?from_dashboard={a}")).await.assert_is(200, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]

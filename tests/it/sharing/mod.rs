@@ -44,7 +44,7 @@ pub async fn opened(workspace: &Workspace, token: &str) -> (u16, u16) {
 }
 
 #[tokio::test]
-async fn token_of_what_is_not_shared_opens_nothing() {
+async fn what_is_not_shared_opens_nothing_and_an_invalid_boolean_shares_nothing() {
     let workspace = Workspace::new().await;
     let mut tokens = BTreeSet::new();
     for shared in both(&workspace).await.iter().chain(&both(&workspace).await) {
@@ -60,6 +60,22 @@ async fn token_of_what_is_not_shared_opens_nothing() {
         let sent = json!({ "enabled": false });
         workspace.owner.patch(&shared.sharing, sent).await.assert_is(200, shown.body);
         assert!(tokens.insert(token));
+    }
+    // The same objects of another data file have other tokens.
+    let other = Workspace::new().await;
+    for shared in both(&other).await {
+        assert!(tokens.insert(shared.token(&other.owner).await));
+    }
+    assert_eq!(stored::<Sharing>(&workspace), 0);
+    for shared in both(&workspace).await {
+        let boolean = Refusal::invalid("enabled", "Must be a valid boolean.");
+        let list = "Invalid data. Expected a dictionary, but got list.";
+        let cases = [
+            (json!({ "enabled": "" }), boolean),
+            (json!({ "enabled": null }), Refusal::null("enabled")),
+            (json!([true]), Refusal::of_body("invalid_input", list)),
+        ];
+        workspace.owner.assert_refusals(Method::PATCH, &shared.sharing, cases).await;
     }
     assert_eq!(stored::<Sharing>(&workspace), 0);
     workspace.assert_file_valid().await;
@@ -89,14 +105,6 @@ async fn token_of_a_disabled_page_is_shown_only_to_callers_with_edit_access() {
     off(2).await;
     board.enable(&editor, true).await;
     assert_opens(opened(&workspace, &token).await, false, "the token that the viewer had");
-}
-
-#[tokio::test]
-async fn same_dashboard_in_another_data_file_has_another_token() {
-    let (one, other) = (Workspace::new().await, Workspace::new().await);
-    let (here, there) = (Board::make(&one, json!({})).await, Board::make(&other, json!({})).await);
-    assert_eq!(here.id, there.id);
-    assert_ne!(here.token(&one.owner).await, there.token(&other.owner).await);
 }
 
 #[tokio::test]
@@ -158,7 +166,7 @@ async fn disabling_sharing_revokes_the_token_permanently() {
 }
 
 #[tokio::test]
-async fn replaced_sharing_token_works_for_five_more_minutes() {
+async fn replaced_sharing_token_works_for_five_more_minutes_or_until_the_next_refresh() {
     let (workspace, clock) = Workspace::timed().await;
     for shared in both(&workspace).await {
         let began = workspace.app.now().to_string();
@@ -182,12 +190,6 @@ async fn replaced_sharing_token_works_for_five_more_minutes() {
             assert_opens(opened(&workspace, token).await, false, "disabled");
         }
     }
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn of_two_refreshes_within_five_minutes_only_the_last_old_token_remains() {
-    let (workspace, clock) = Workspace::timed().await;
     let board = Board::make(&workspace, json!({})).await;
     let first = board.enable(&workspace.owner, true).await;
     let second = board.refresh(&workspace.owner).await;
@@ -229,22 +231,6 @@ async fn refreshing_a_disabled_token_returns_one_that_opens_nothing() {
     assert_opens(opened(&workspace, &second).await, true, "enabled");
     assert_opens(opened(&workspace, &first).await, false, "the one before");
     workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn invalid_boolean_is_rejected() {
-    let workspace = Workspace::new().await;
-    for shared in both(&workspace).await {
-        let boolean = Refusal::invalid("enabled", "Must be a valid boolean.");
-        let list = "Invalid data. Expected a dictionary, but got list.";
-        let cases = [
-            (json!({ "enabled": "" }), boolean),
-            (json!({ "enabled": null }), Refusal::null("enabled")),
-            (json!([true]), Refusal::of_body("invalid_input", list)),
-        ];
-        workspace.owner.assert_refusals(Method::PATCH, &shared.sharing, cases).await;
-    }
-    assert_eq!(stored::<Sharing>(&workspace), 0);
 }
 
 #[tokio::test]

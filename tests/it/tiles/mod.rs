@@ -131,7 +131,7 @@ async fn insight_shows_the_access_levels_of_the_requested_dashboard() {
 }
 
 #[tokio::test]
-async fn tiles_are_sorted_and_numbered_by_y_then_x_then_id() {
+async fn tiles_are_sorted_and_numbered_by_y_then_x_then_id_and_no_number_counts_as_100() {
     let workspace = Workspace::new().await;
     let (id, one) = make(&workspace, &workspace.owner, json!({})).await;
     let mut expected = Vec::new();
@@ -160,6 +160,17 @@ async fn tiles_are_sorted_and_numbered_by_y_then_x_then_id() {
     expected.insert(1, last);
     assert_eq!(shown_of(&workspace.owner, &one, "/id").await, expected);
     assert_eq!(shown_of(&workspace.owner, &one, "/order").await, numbers);
+    let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
+    let (mut expected, rest) = layouts_in_order();
+    let sent = rest.iter().chain(expected.iter().rev());
+    let tiles: Vec<Value> =
+        sent.map(|layouts| json!({"text": {"body": "x"}, "layouts": layouts})).collect();
+    workspace.owner.patch(&one, json!({ "tiles": tiles })).await.ok();
+    expected.extend(rest);
+    let numbers: Vec<Value> = (0..expected.len()).map(|number| json!(number)).collect();
+    assert_eq!(shown_of(&workspace.owner, &one, "/layouts").await, expected);
+    assert_eq!(shown_of(&workspace.owner, &one, "/order").await, numbers);
+    workspace.assert_file_valid().await;
 }
 
 /// Layouts in the order in which tiles with them stand; the last ones all count as 100, 100.
@@ -187,22 +198,6 @@ fn layouts_in_order() -> (Vec<Value>, Vec<Value>) {
     ]);
     rest.extend(each(odd).into_iter().map(at));
     (each(placed).into_iter().map(at).collect(), rest)
-}
-
-#[tokio::test]
-async fn numeric_strings_in_layouts_sort_like_numbers_and_other_values_as_100() {
-    let (workspace, owner) = Workspace::owned().await;
-    let (_, one) = make(&workspace, &owner, json!({})).await;
-    let (mut expected, rest) = layouts_in_order();
-    let sent = rest.iter().chain(expected.iter().rev());
-    let tiles: Vec<Value> =
-        sent.map(|layouts| json!({"text": {"body": "x"}, "layouts": layouts})).collect();
-    owner.patch(&one, json!({ "tiles": tiles })).await.ok();
-    expected.extend(rest);
-    let numbers: Vec<Value> = (0..expected.len()).map(|number| json!(number)).collect();
-    assert_eq!(shown_of(&owner, &one, "/layouts").await, expected);
-    assert_eq!(shown_of(&owner, &one, "/order").await, numbers);
-    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -266,7 +261,7 @@ async fn tile_layout_and_color_are_updated_and_the_tile_deleted_and_restored() {
 }
 
 #[tokio::test]
-async fn tile_elements_without_changes_are_ignored() {
+async fn tile_elements_are_applied_in_order_and_without_changes_ignored() {
     let (workspace, owner) = at_the_moment().await;
     let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
@@ -288,6 +283,19 @@ async fn tile_elements_without_changes_are_ignored() {
     owner.patch(&one, json!({"tiles": before["tiles"]})).await.assert_is(200, before.clone());
     let made = owner.post(&workspace.dashboards(""), json!({"tiles": before["tiles"]})).await;
     assert_eq!(made.ok()["tiles"], json!([]));
+    let sent = json!([
+        {"id": tile, "color": "red", "deleted": true},
+        {"id": tile, "layouts": {"sm": {"y": 1}}},
+        {"id": tile, "color": "green"},
+        {"id": tile, "deleted": false},
+    ]);
+    let tiles = owner.patch(&one, json!({"tiles": sent})).await.ok()["tiles"].clone();
+    assert_eq!(
+        json!([tiles[0]["id"], tiles[0]["color"], tiles[0]["layouts"]]),
+        json!([tile, "green", {"sm": {"y": 1}}])
+    );
+    assert_eq!(tiles.as_array().map(Vec::len), Some(1));
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -415,26 +423,6 @@ async fn tile_is_inaccessible_from_other_dashboards_projects_and_organizations()
     workspace.assert_file_valid().await;
 }
 
-#[tokio::test]
-async fn tile_elements_are_applied_in_order() {
-    let (workspace, owner) = Workspace::owned().await;
-    let (id, one) = make(&workspace, &owner, json!({})).await;
-    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
-    let sent = json!([
-        {"id": tile, "color": "red", "deleted": true},
-        {"id": tile, "layouts": {"sm": {"y": 1}}},
-        {"id": tile, "color": "green"},
-        {"id": tile, "deleted": false},
-    ]);
-    let tiles = owner.patch(&one, json!({"tiles": sent})).await.ok()["tiles"].clone();
-    assert_eq!(
-        json!([tiles[0]["id"], tiles[0]["color"], tiles[0]["layouts"]]),
-        json!([tile, "green", {"sm": {"y": 1}}])
-    );
-    assert_eq!(tiles.as_array().map(Vec::len), Some(1));
-    workspace.assert_file_valid().await;
-}
-
 /// Asserts that a dashboard accepts no more tiles.
 fn is_full(answer: &TestResponse) {
     let detail = "Ensure this field has no more than 1000 elements.";
@@ -469,7 +457,7 @@ async fn dashboard_has_at_most_one_thousand_tiles_including_deleted_ones() {
 }
 
 #[tokio::test]
-async fn duplicated_tile_has_copied_content_and_no_layout() {
+async fn duplicated_tile_has_copied_content_without_layout_and_a_name_of_at_most_400_characters() {
     let (workspace, owner) = at_the_moment().await;
     let ann = workspace.member("ann", Level::Member).await;
     let (id, one) = make(&workspace, &owner, json!({})).await;
@@ -511,18 +499,13 @@ async fn duplicated_tile_has_copied_content_and_no_layout() {
         (json!({"duplicate_tiles": [{}]}), Refusal::required(attr)),
     ];
     owner.assert_refusals(Method::PATCH, &one, cases).await;
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn copied_insight_name_is_truncated_to_400_characters() {
-    let workspace = Workspace::new().await;
-    let (id, one) = make(&workspace, &workspace.owner, json!({})).await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("é".repeat(399)), json!({})).await;
     let copies = json!({"duplicate_tiles": [{"id": tile}]});
-    workspace.owner.patch(&one, copies).await.ok();
-    let names = shown_of(&workspace.owner, &one, "/insight/name").await;
+    owner.patch(&one, copies).await.ok();
+    let names = shown_of(&owner, &one, "/insight/name").await;
     assert_eq!(names[1], format!("{} (Copy)", "é".repeat(393)));
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -547,7 +530,7 @@ fn version(workspace: &Workspace, dashboard: u64) -> u64 {
 }
 
 #[tokio::test]
-async fn only_effective_tile_changes_increment_the_dashboard_version() {
+async fn only_effective_tile_changes_increment_the_version_of_every_dashboard_with_them() {
     let (workspace, owner) = Workspace::owned().await;
     let (id, one) = make(&workspace, &owner, json!({})).await;
     let (other, _) = make(&workspace, &owner, json!({})).await;
@@ -571,11 +554,6 @@ async fn only_effective_tile_changes_increment_the_dashboard_version() {
     let moved = json!({"tile": {"id": tile}, "toDashboard": other});
     owner.patch(&format!("{one}move_tile/"), moved).await.assert_empty(200);
     assert_eq!((version(&workspace, id), version(&workspace, other)), (known + 2, beside + 1));
-}
-
-#[tokio::test]
-async fn changing_a_shared_text_increments_the_version_of_every_dashboard_with_it() {
-    let (workspace, owner) = Workspace::owned().await;
     let (id, one) = make(&workspace, &owner, json!({})).await;
     let tiles = put_texts(&owner, &one, &["a", "b"]).await;
     let copy = json!({"use_dashboard": id});
