@@ -57,15 +57,11 @@ async fn member_has_exactly_these_fields() {
     let expected = json!({
         "id": "[id]",
         "user": {
-            "id": 3,
-            "uuid": "[uuid]",
-            "distinct_id": "[distinct_id]",
+            "id": 3, "uuid": "[uuid]", "distinct_id": "[distinct_id]",
             "first_name": "ann", "last_name": "", "email": ANN, "is_email_verified": false,
             "hedgehog_config": null, "role_at_organization": null,
         },
-        "level": 1,
-        "joined_at": "[joined_at]",
-        "updated_at": "[updated_at]",
+        "level": 1, "joined_at": "[joined_at]", "updated_at": "[updated_at]",
         "is_2fa_enabled": false, "has_social_auth": false, "last_login": null, "invited_by": null,
         "joined_by": null,
     });

@@ -26,21 +26,15 @@ async fn user_has_exactly_these_fields_and_read_only_ones_do_not_change() {
         rest.as_object_mut().expect("an object").remove(name);
     }
     let expected = json!({
-        "date_joined": "[date_joined]",
-        "uuid": "[uuid]",
-        "distinct_id": "[distinct_id]",
+        "date_joined": "[date_joined]", "uuid": "[uuid]", "distinct_id": "[distinct_id]",
         "first_name": "Olga", "last_name": "", "email": OWNER, "pending_email": null,
         "is_email_verified": false, "notification_settings": {}, "anonymize_data": false,
         "toolbar_mode": "toolbar", "has_password": false, "id": 1, "is_staff": false,
         "is_impersonated": false, "is_impersonated_until": null,
         "sensitive_session_expires_at": null,
         "organizations": [{
-            "id": "[id]",
-            "name": "Corp",
-            "slug": "[slug]",
-            "logo_media_id": null,
-            "membership_level": 15,
-            "members_can_use_personal_api_keys": true,
+            "id": "[id]", "name": "Corp", "slug": "[slug]", "logo_media_id": null,
+            "membership_level": 15, "members_can_use_personal_api_keys": true,
         }],
         "events_column_config": { "active": "DEFAULT" }, "is_2fa_enabled": false,
         "has_social_auth": false, "has_sso_enforcement": false, "has_seen_product_intro_for": null,

@@ -101,14 +101,9 @@ impl Target {
     /// The expected rule, created and last changed at these times.
     fn rule(&self, subject: &Value, level: &str, [created_at, updated_at]: [&Value; 2]) -> Value {
         json!({
-            "access_level": level,
-            "resource": self.resource,
-            "resource_id": self.resource_id,
-            "organization_member": subject["organization_member"],
-            "role": subject["role"],
-            "created_by": null,
-            "created_at": created_at,
-            "updated_at": updated_at,
+            "access_level": level, "resource": self.resource, "resource_id": self.resource_id,
+            "organization_member": subject["organization_member"], "role": subject["role"],
+            "created_by": null, "created_at": created_at, "updated_at": updated_at,
         })
     }
 

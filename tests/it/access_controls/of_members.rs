@@ -38,15 +38,9 @@ fn because(table: &str) -> Vec<Value> {
         let mut word = || words.next().filter(|word| *word != "-");
         let (rule, subject, level, on_project, mark) = (word(), word(), word(), word(), word());
         json!({
-            "rule": rule,
-            "subject": subject,
-            "role": null,
-            "role_name": null,
-            "access_level": level,
-            "project_level": on_project,
-            "reached": mark.is_some(),
-            "decided": mark == Some("decides"),
-            "text": word(),
+            "rule": rule, "subject": subject, "role": null, "role_name": null,
+            "access_level": level, "project_level": on_project, "reached": mark.is_some(),
+            "decided": mark == Some("decides"), "text": word(),
         })
     };
     table.lines().map(reason).collect()
@@ -98,11 +92,8 @@ async fn access_of_a_member_has_exactly_these_fields() {
     let scene = Scene::new().await;
     let me = embedded(&scene.ann).await;
     let entry = json!({
-        "user": me,
-        "organization_member": scene.workspace.membership("ann@corp.example").await,
-        "access_level": "editor",
-        "can_edit_access_levels": false,
-        "because": because(NO_RULES),
+        "user": me, "organization_member": scene.workspace.membership("ann@corp.example").await,
+        "access_level": "editor", "can_edit_access_levels": false, "because": because(NO_RULES),
     });
     let page = page(json!([entry]));
     for caller in [&scene.ann, &scene.creator, scene.owner()] {

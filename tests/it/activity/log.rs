@@ -35,13 +35,8 @@ async fn both_activity_logs_show_changes_newest_first() {
     assert!(id.as_str().is_some_and(|id| id.parse::<uuid::Uuid>().is_ok()), "{id}");
     let organization = workspace.made.organization_id;
     let founded = json!({
-        "id": id,
-        "user": null,
-        "scope": "Organization",
-        "item_id": organization,
-        "activity": "created",
-        "detail": { "name": "Corp", "changes": [] },
-        "project_id": null,
+        "id": id, "user": null, "scope": "Organization", "item_id": organization,
+        "activity": "created", "detail": { "name": "Corp", "changes": [] }, "project_id": null,
         "created_at": "2025-01-02T03:04:05Z",
     });
     assert_eq!(first, page(json!([founded])), "the operator's entry has no user");
@@ -58,14 +53,9 @@ async fn both_activity_logs_show_changes_newest_first() {
         })
     };
     let made = json!({
-        "id": ids[1],
-        "user": olga,
-        "scope": "Dashboard",
-        "item_id": id.to_string(),
-        "activity": "created",
-        "detail": { "name": "A", "changes": [] },
-        "project_id": workspace.made.project_id,
-        "created_at": "2025-01-02T03:04:06.500000Z",
+        "id": ids[1], "user": olga, "scope": "Dashboard", "item_id": id.to_string(),
+        "activity": "created", "detail": { "name": "A", "changes": [] },
+        "project_id": workspace.made.project_id, "created_at": "2025-01-02T03:04:06.500000Z",
     });
     let changes = [change("name", json!("A"), json!("B")), change("tags", json!([]), json!(["x"]))];
     let changes = json!({

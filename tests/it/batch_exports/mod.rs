@@ -36,22 +36,11 @@ async fn batch_export_has_exactly_these_fields_in_this_order() {
     let (made, paths) = add(&workspace, nowhere(" Nightly ")).await;
     let project = workspace.made.project_id;
     let expected = json!({
-        "id": made["id"],
-        "team_id": project,
-        "name": "Nightly",
-        "model": "events",
-        "destination": { "type": "NoOp", "config": {} },
-        "interval": "hour",
-        "paused": false,
-        "created_at": made["created_at"],
-        "last_updated_at": made["created_at"],
-        "last_paused_at": null,
-        "start_at": null,
-        "end_at": null,
-        "latest_runs": [],
-        "hogql_query": null,
-        "schema": null,
-        "filters": null,
+        "id": made["id"], "team_id": project, "name": "Nightly", "model": "events",
+        "destination": { "type": "NoOp", "config": {} }, "interval": "hour", "paused": false,
+        "created_at": made["created_at"], "last_updated_at": made["created_at"],
+        "last_paused_at": null, "start_at": null, "end_at": null, "latest_runs": [],
+        "hogql_query": null, "schema": null, "filters": null,
     });
     assert_eq!(made, expected);
     let order = |body: &Value| body.as_object().expect("an object").keys().cloned().collect();
@@ -76,14 +65,10 @@ async fn every_request_field_of_a_batch_export_is_stored() {
     let workspace = Workspace::new().await;
     let sent = json!({
         "id": UNKNOWN, "team_id": 99, "created_at": "2001-01-01", "latest_runs": [1], "schema": {"a": 1},
-        "name": "Persons",
-        "model": "persons",
+        "name": "Persons", "model": "persons",
         "destination": { "type": "NoOp", "config": { "arg": "x" }, "integration": 1 },
-        "interval": "every 5 minutes",
-        "paused": "yes",
-        "last_paused_at": "2025-01-02",
-        "start_at": "2026-01-01T01:00:00+01:00",
-        "end_at": "2025-12-31 12:00:00.5",
+        "interval": "every 5 minutes", "paused": "yes", "last_paused_at": "2025-01-02",
+        "start_at": "2026-01-01T01:00:00+01:00", "end_at": "2025-12-31 12:00:00.5",
         "hogql_query": " SELECT event, properties.$browser AS browser FROM events ",
         "filters": { "b": [1, null], "a": "\u{0}" },
     });

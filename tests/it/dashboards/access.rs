@@ -140,8 +140,7 @@ pub fn whole(rules: Value, default: &str, level: &str, edits: bool) -> Value {
     json!({
         "access_controls": rules,
         "available_access_levels": ["none", "viewer", "editor", "manager"],
-        "default_access_level": default,
-        "user_access_level": level,
+        "default_access_level": default, "user_access_level": level,
         "user_can_edit_access_levels": edits,
     })
 }

@@ -51,13 +51,8 @@ impl Scene {
 /// The expected collaborator, added at this time. `id` is new for each collaborator.
 async fn shown(scene: &Scene, id: &Value, who: &TestClient, moment: &str) -> Value {
     json!({
-        "id": id,
-        "dashboard_id": scene.id,
-        "user": embedded(who).await,
-        "level": 37,
-        "added_at": moment,
-        "updated_at": moment,
-        "user_uuid": uuid(who).await,
+        "id": id, "dashboard_id": scene.id, "user": embedded(who).await, "level": 37,
+        "added_at": moment, "updated_at": moment, "user_uuid": uuid(who).await,
     })
 }
 

@@ -86,25 +86,15 @@ async fn new_dashboard_has_the_documented_fields_and_defaults() {
 async fn every_request_field_of_a_new_dashboard_is_stored() {
     let (workspace, owner) = at_the_moment().await;
     let sent = json!({
-        "name": " Sales ",
-        "description": "What we sold",
-        "pinned": true,
-        "tags": ["b", "a"],
-        "restriction_level": 37,
-        "use_template": "",
-        "use_dashboard": null,
+        "name": " Sales ", "description": "What we sold", "pinned": true, "tags": ["b", "a"],
+        "restriction_level": 37, "use_template": "", "use_dashboard": null,
         "filters": {"date_from": "-7d"},
     });
     let made = owner.post(&workspace.dashboards(""), sent).await;
     let id = made.body["id"].as_u64().expect("an id");
     let changes = json!({
-        "name": "Sales",
-        "description": "What we sold",
-        "pinned": true,
-        "tags": ["a", "b"],
-        "restriction_level": 37,
-        "effective_restriction_level": 37,
-        "access_control_version": "v1",
+        "name": "Sales", "description": "What we sold", "pinned": true, "tags": ["a", "b"],
+        "restriction_level": 37, "effective_restriction_level": 37, "access_control_version": "v1",
         "filters": {"date_from": "-7d"},
     });
     let expected = detail(&owner, id, changes).await;

@@ -10,9 +10,7 @@ use crate::support::prelude::*;
 /// A template with one text and these changes. A member that is changed to `"absent"` is removed.
 fn template(changes: Value) -> Value {
     let mut template = json!({
-        "template_name": "T",
-        "dashboard_description": "",
-        "dashboard_filters": {},
+        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
         "tiles": [{"type": "TEXT"}],
     });
     for (name, value) in changes.as_object().expect("an object") {
@@ -42,8 +40,7 @@ async fn dashboard_is_created_from_a_complete_template() {
     let (workspace, owner) = at_the_moment().await;
     let sent = json!({
         "id": "0189", "team_id": 7, "created_at": "x", "image_url": null, "is_featured": true,
-        "template_name": " Sign-ups ",
-        "dashboard_description": "Who signs up",
+        "template_name": " Sign-ups ", "dashboard_description": "Who signs up",
         "dashboard_filters": {"date_from": "-7d", "nested": {"b": [1, 2.5]}},
         "tags": [" B", "a", "b"],
         "variables": [{
@@ -75,10 +72,8 @@ async fn dashboard_is_created_from_a_complete_template() {
     let made = send(&workspace, sent.clone()).await;
     let id = made.body["id"].as_u64().expect("an id");
     let changes = json!({
-        "name": "Sign-ups",
-        "description": "Who signs up",
-        "filters": {"date_from": "-7d", "nested": {"b": [1, 2.5]}},
-        "tags": ["a", "b"],
+        "name": "Sign-ups", "description": "Who signs up",
+        "filters": {"date_from": "-7d", "nested": {"b": [1, 2.5]}}, "tags": ["a", "b"],
         "tiles": tiles(&owner, &made.body, &sent).await,
     });
     let expected = detail(&owner, id, changes).await;
@@ -320,10 +315,8 @@ async fn template_may_reach_every_limit() {
     }));
     full.resize(1000, json!({"type": "INSIGHT"}));
     let sent = template(json!({
-        "template_name": "n".repeat(400),
-        "dashboard_description": "d".repeat(16_384),
-        "dashboard_filters": of_size,
-        "tiles": full,
+        "template_name": "n".repeat(400), "dashboard_description": "d".repeat(16_384),
+        "dashboard_filters": of_size, "tiles": full,
     }));
     let made = send(&workspace, sent).await.ok();
     assert_eq!(made["tiles"].as_array().expect("tiles").len(), 1000);

@@ -87,9 +87,7 @@ async fn product_analytics_template_is_created_by_both_its_names() {
         let made = owner.post(&workspace.dashboards(""), json!({ "use_template": name })).await;
         let id = made.body["id"].as_u64().expect("an id");
         let changes = json!({
-            "name": "Product analytics",
-            "creation_mode": "template",
-            "use_template": name,
+            "name": "Product analytics", "creation_mode": "template", "use_template": name,
             "tiles": tiles(&owner, &made.body, &parsed(APP)).await,
         });
         let expected = detail(&owner, id, changes).await;
@@ -161,11 +159,8 @@ async fn website_traffic_template_is_created_completely() {
     let made = owner.post(&workspace.dashboards(""), sent).await;
     let id = made.body["id"].as_u64().expect("an id");
     let changes = json!({
-        "name": "Website traffic",
-        "creation_mode": "template",
-        "use_template": "WEBSITE_TRAFFIC",
-        "filters": {"date_from": "-30d"},
-        "tags": ["marketing"],
+        "name": "Website traffic", "creation_mode": "template", "use_template": "WEBSITE_TRAFFIC",
+        "filters": {"date_from": "-30d"}, "tags": ["marketing"],
         "tiles": tiles(&owner, &made.body, &parsed(WEBSITE)).await,
     });
     let expected = detail(&owner, id, changes).await;
@@ -211,27 +206,17 @@ async fn template_replaces_filters_and_description_and_adds_its_tags() {
         ("WEBSITE_TRAFFIC", json!({"date_from": "-30d"}), json!(["a", "marketing", "z"])),
     ] {
         let sent = json!({
-            "use_template": template,
-            "name": "Mine",
-            "description": "What I say",
-            "filters": {"date_from": "-1d", "mine": true},
-            "tags": ["z", "A"],
-            "pinned": true,
+            "use_template": template, "name": "Mine", "description": "What I say",
+            "filters": {"date_from": "-1d", "mine": true}, "tags": ["z", "A"], "pinned": true,
             "restriction_level": 37,
         });
         let mut made = owner.post(&workspace.dashboards(""), sent).await.ok();
         let id = made["id"].as_u64().expect("an id");
         made["tiles"] = json!([]);
         let changes = json!({
-            "name": "Mine",
-            "creation_mode": "template",
-            "use_template": template,
-            "filters": filters,
-            "tags": tags,
-            "pinned": true,
-            "restriction_level": 37,
-            "effective_restriction_level": 37,
-            "access_control_version": "v1",
+            "name": "Mine", "creation_mode": "template", "use_template": template,
+            "filters": filters, "tags": tags, "pinned": true, "restriction_level": 37,
+            "effective_restriction_level": 37, "access_control_version": "v1",
         });
         assert_eq!(made, detail(&owner, id, changes).await);
     }

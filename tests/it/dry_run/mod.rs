@@ -54,8 +54,7 @@ async fn dry_run_shows_the_response_and_the_activity_entries() {
             "activity": [{
                 "id": answer.body["activity"][0]["id"], "user": embedded(owner).await, "scope": "Role",
                 "item_id": role["id"], "activity": "updated",
-                "detail": { "name": "Readers", "changes": [change] },
-                "project_id": null,
+                "detail": { "name": "Readers", "changes": [change] }, "project_id": null,
                 "created_at": "2023-11-14T22:13:20Z",
             }],
         }),

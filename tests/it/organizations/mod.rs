@@ -9,33 +9,23 @@ const TOO_LOW: &str = "Your organization access level is insufficient.";
 /// Returns the full form of a new organization, as its owner sees it.
 fn fresh(name: &str, project: &Value, project_name: &str) -> Value {
     json!({
-        "id": "[id]",
-        "name": name,
-        "slug": "[slug]",
-        "logo_media_id": null,
-        "created_at": "[created_at]",
-        "updated_at": "[updated_at]",
+        "id": "[id]", "name": name, "slug": "[slug]", "logo_media_id": null,
+        "created_at": "[created_at]", "updated_at": "[updated_at]",
         "is_member_join_email_enabled": true, "enforce_2fa": null, "members_can_invite": true,
         "members_can_use_personal_api_keys": true, "is_ai_data_processing_approved": null,
         "default_role_id": null, "plugins_access_level": 9, "available_product_features": [],
         "customer_id": null, "membership_level": 15,
         "teams": [{
-            "id": project,
-            "project_id": project,
-            "uuid": "[uuid]",
-            "organization": "[organization]",
-            "api_token": "[api_token]",
+            "id": project, "project_id": project, "uuid": "[uuid]",
+            "organization": "[organization]", "api_token": "[api_token]",
             "name": project_name, "completed_snippet_onboarding": false,
             "has_completed_onboarding_for": null, "ingested_event": false, "is_demo": false,
             "timezone": "UTC", "access_control": false,
         }],
         "projects": [{
-            "id": project,
-            "organization_id": "[organization_id]",
-            "name": project_name,
+            "id": project, "organization_id": "[organization_id]", "name": project_name,
         }],
-        "metadata": { "instance_tag": "none" },
-        "member_count": 1,
+        "metadata": { "instance_tag": "none" }, "member_count": 1,
     })
 }
 

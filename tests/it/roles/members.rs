@@ -40,11 +40,8 @@ async fn role_membership_has_exactly_these_fields_everywhere() {
     let list = format!("{path}role_memberships/");
     let added = workspace.owner.post(&list, sent).await;
     let expected = json!({
-        "id": added.body["id"],
-        "role_id": role["id"],
-        "organization_member": member,
-        "user": member["user"],
-        "joined_at": "2023-11-14T22:13:20Z",
+        "id": added.body["id"], "role_id": role["id"], "organization_member": member,
+        "user": member["user"], "joined_at": "2023-11-14T22:13:20Z",
         "updated_at": "2023-11-14T22:13:20Z",
     });
     added.assert_is(201, expected.clone());

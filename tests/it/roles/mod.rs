@@ -27,12 +27,8 @@ async fn role_has_exactly_these_fields_everywhere() {
     });
     let made = workspace.owner.post(&list, sent).await;
     let expected = json!({
-        "id": made.body["id"],
-        "name": "Analysts",
-        "created_at": "2023-11-14T22:13:20Z",
-        "created_by": null,
-        "members": [],
-        "is_default": false,
+        "id": made.body["id"], "name": "Analysts", "created_at": "2023-11-14T22:13:20Z",
+        "created_by": null, "members": [], "is_default": false,
     });
     made.assert_is(201, expected.clone());
     assert_eq!(fields(&made.body), fields(&expected));
@@ -224,12 +220,8 @@ async fn basic_form_has_the_number_of_members_in_place_of_the_members() {
     }
     workspace.set_active("gone@corp.example", false).await;
     let basic = json!({
-        "id": role["id"],
-        "name": "Analysts",
-        "created_at": role["created_at"],
-        "created_by": null,
-        "member_count": 2,
-        "is_default": false,
+        "id": role["id"], "name": "Analysts", "created_at": role["created_at"], "created_by": null,
+        "member_count": 2, "is_default": false,
     });
     let owner = &workspace.owner;
     let list = workspace.organization("roles/");
