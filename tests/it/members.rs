@@ -20,8 +20,7 @@ struct Staff {
 
 impl Staff {
     async fn new() -> Self {
-        let workspace = Workspace::new().await;
-        let admin = workspace.member("adam", Level::Admin).await;
+        let (workspace, admin) = Workspace::with_member("adam", Level::Admin).await;
         let member = workspace.member("ann", Level::Member).await;
         Self { workspace, admin, member }
     }

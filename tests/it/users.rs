@@ -265,8 +265,7 @@ async fn user_without_an_organization_has_no_current_one() {
 
 #[tokio::test]
 async fn organization_with_a_key_ban_is_hidden_from_its_members() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let closed = json!({ "members_can_use_personal_api_keys": false });
     workspace.owner.patch(&workspace.organization(""), closed).await.ok();
     let me = ann.get(ME).await.ok();

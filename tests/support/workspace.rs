@@ -119,6 +119,19 @@ impl Workspace {
         (workspace.clone(), workspace.owner)
     }
 
+    /// Does what [`new`](Self::new) does, and adds and returns a member.
+    pub async fn with_member(name: &str, level: Level) -> (Self, TestClient) {
+        let workspace = Self::new().await;
+        let member = workspace.member(name, level).await;
+        (workspace, member)
+    }
+
+    /// Does what [`owned`](Self::owned) does, and adds and returns a member.
+    pub async fn owned_with_member(name: &str, level: Level) -> (Self, TestClient, TestClient) {
+        let (workspace, member) = Self::with_member(name, level).await;
+        (workspace.clone(), workspace.owner, member)
+    }
+
     /// Does what [`new`](Self::new) does, with this configuration. The default time limits of requests, bodies, name servers
     /// and the mail server become long ones, because a busy machine may exceed them.
     pub async fn with(config: Config) -> Self {

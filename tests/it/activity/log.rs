@@ -176,8 +176,7 @@ async fn invalid_activity_log_filter_is_rejected_by_name() {
 
 #[tokio::test]
 async fn former_members_are_still_named_in_the_log() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Admin).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Admin).await;
     make(&workspace, &ann, json!({ "name": "A" })).await;
     let shown = embedded(&ann).await;
     let uuid = shown["uuid"].as_str().expect("a uuid");
@@ -192,8 +191,7 @@ async fn former_members_are_still_named_in_the_log() {
 
 #[tokio::test]
 async fn entries_name_the_project_of_their_object() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let owner = &workspace.owner;
     let project = workspace.made.project_id;
     let (_, board) = make(&workspace, owner, json!({ "name": "A" })).await;

@@ -237,8 +237,7 @@ async fn changes_of_a_users_own_profile_are_in_no_organization_log() {
 
 #[tokio::test]
 async fn every_change_of_a_dashboard_creates_one_log_entry() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let template = json!({
         "template_name": "B", "dashboard_description": "", "dashboard_filters": { "date_from": "-7d" },
         "tiles": [{ "type": "TEXT" }, { "type": "INSIGHT", "name": "C" }],

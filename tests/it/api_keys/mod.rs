@@ -122,8 +122,7 @@ async fn current_key_endpoint_shows_the_presented_key() {
 
 #[tokio::test]
 async fn keys_of_other_users_return_404() {
-    let workspace = Workspace::new().await;
-    let max = workspace.member("max", Level::Owner).await;
+    let (workspace, max) = Workspace::with_member("max", Level::Owner).await;
     let theirs = max.get(CURRENT).await.ok();
     let nobodys = json!({"id": "01890000-0000-7000-8000-000000000000"});
     for key in [&theirs, &nobodys, &json!({"id": "7"}), &json!({"id": "@me"})] {

@@ -149,8 +149,7 @@ async fn key_use_is_recorded_once_an_hour() {
 
 #[tokio::test]
 async fn rejected_key_is_not_recorded_as_used() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("max", Level::Member).await;
+    let (workspace, member) = Workspace::with_member("max", Level::Member).await;
     let email = "max@corp.example";
     let mut wrong = member.key.clone().expect("a key");
     wrong.pop();

@@ -13,8 +13,7 @@ struct Ann {
 
 impl Ann {
     async fn new() -> Self {
-        let workspace = Workspace::new().await;
-        let client = workspace.member("ann", Level::Member).await;
+        let (workspace, client) = Workspace::with_member("ann", Level::Member).await;
         let ann = Self { workspace, client };
         ann.works().await;
         ann

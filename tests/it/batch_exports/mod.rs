@@ -31,8 +31,7 @@ pub async fn add(workspace: &Workspace, sent: Value) -> (Value, [String; 2]) {
 
 #[tokio::test]
 async fn batch_export_has_exactly_these_fields_in_this_order() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("ann", Level::Member).await;
+    let (workspace, member) = Workspace::with_member("ann", Level::Member).await;
     let (made, paths) = add(&workspace, nowhere(" Nightly ")).await;
     let project = workspace.made.project_id;
     let expected = json!({

@@ -192,8 +192,7 @@ async fn remove_rule(caller: &TestClient, path: &str, mut sent: Value) {
 
 #[tokio::test]
 async fn access_to_a_project_is_set_and_removed_and_ends_as_none_for_everyone() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let member = workspace.membership("ann@corp.example").await;
     let role = add_role(&workspace, "Engineers").await.0["id"].clone();
     for subject in [json!({"organization_member": member}), json!({"role": role})] {

@@ -167,8 +167,7 @@ async fn log_of_an_organization_leads_to_the_objects_of_its_projects() {
 
 #[tokio::test]
 async fn log_is_filtered_by_links() {
-    let workspace = Workspace::new().await;
-    let anna = workspace.member("anna", Level::Member).await;
+    let (workspace, anna) = Workspace::with_member("anna", Level::Member).await;
     let owner = &workspace.owner;
     let first = owner.post(&workspace.dashboards(""), json!({ "name": "First" })).await.ok();
     anna.post(&workspace.dashboards(""), json!({ "name": "Second" })).await.ok();
@@ -234,8 +233,7 @@ async fn log_has_pages_from_both_ends() {
 
 #[tokio::test]
 async fn page_of_fields_says_who_changed_each_one_last() {
-    let workspace = Workspace::new().await;
-    let anna = workspace.member("anna", Level::Member).await;
+    let (workspace, anna) = Workspace::with_member("anna", Level::Member).await;
     let owner = &workspace.owner;
     let (board, path) = owner.create(&workspace.dashboards(""), json!({ "name": "A" })).await;
     owner.patch(&path, json!({ "name": "B", "pinned": true })).await.ok();

@@ -12,8 +12,7 @@ fn names(html: &str) -> Vec<&str> {
 
 #[tokio::test]
 async fn dashboards_are_searched_and_filtered_by_links() {
-    let workspace = Workspace::new().await;
-    let anna = workspace.member("anna", Level::Member).await;
+    let (workspace, anna) = Workspace::with_member("anna", Level::Member).await;
     for sent in [
         json!({ "name": "Growth", "description": "Who stays", "tags": ["weekly"], "pinned": true }),
         json!({ "name": "Sales", "tags": ["weekly", "sales"] }),

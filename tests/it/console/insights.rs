@@ -19,8 +19,7 @@ async fn insight(workspace: &Workspace, sent: Value) -> String {
 
 #[tokio::test]
 async fn insights_are_found_by_every_filter() {
-    let workspace = Workspace::new().await;
-    let anna = workspace.member("anna", Level::Member).await;
+    let (workspace, anna) = Workspace::with_member("anna", Level::Member).await;
     let board = workspace.owner.post(&workspace.dashboards(""), json!({ "name": "B" })).await.ok();
     let trends = json!({ "kind": "InsightVizNode", "source": { "kind": "TrendsQuery" } });
     for sent in [

@@ -15,8 +15,7 @@ fn row<'p>(page: &'p Page, name: &str) -> &'p str {
 
 #[tokio::test]
 async fn each_member_is_listed_with_the_rule_that_decides() {
-    let workspace = Workspace::new().await;
-    let ben = workspace.member("ben", Level::Member).await;
+    let (workspace, ben) = Workspace::with_member("ben", Level::Member).await;
     workspace.member("cat", Level::Admin).await;
     ben.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
     workspace.member("dan", Level::Member).await;

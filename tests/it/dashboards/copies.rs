@@ -77,8 +77,7 @@ async fn copy_has_tiles_and_filters_of_its_source_and_other_fields_from_the_requ
 
 #[tokio::test]
 async fn deep_copy_has_its_own_insights_and_texts() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let (source, one) = full(&workspace).await;
     let before = shown(&owner, &one).await;
     let sent = json!({"use_dashboard": source, "duplicate_tiles": true});
@@ -162,8 +161,7 @@ async fn copy_source_is_a_live_dashboard_of_the_same_project_also_a_copy_or_an_e
 
 #[tokio::test]
 async fn copy_source_must_be_visible_to_the_caller() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let (source, one) = full(&workspace).await;
     let sent = json!({"use_dashboard": source});
     workspace.set_rule(&one, None, "none").await;

@@ -105,8 +105,7 @@ async fn only_creator_and_admins_change_the_restriction_level() {
 
 #[tokio::test]
 async fn any_member_may_create_a_restricted_dashboard() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("max", Level::Member).await;
+    let (workspace, member) = Workspace::with_member("max", Level::Member).await;
     let made = member.post(&workspace.dashboards(""), json!({"restriction_level": 37})).await;
     assert_eq!(made.status, 201);
     let shown = ["effective_privilege_level", "user_access_level", "access_control_version"];

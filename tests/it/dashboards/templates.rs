@@ -271,8 +271,7 @@ async fn unknown_template_or_source_is_rejected_and_creates_nothing() {
 
 #[tokio::test]
 async fn creating_dashboards_requires_editor_access_in_every_way() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("mia", Level::Member).await;
+    let (workspace, member) = Workspace::with_member("mia", Level::Member).await;
     let admin = workspace.member("ada", Level::Admin).await;
     let list = workspace.dashboards("");
     let from_json = workspace.dashboards("create_from_template_json/");

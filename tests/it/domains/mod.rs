@@ -88,8 +88,7 @@ fn unverified(name: &str, challenge: &Value) -> Value {
 
 #[tokio::test]
 async fn domain_has_exactly_these_fields() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("ann", Level::Member).await;
+    let (workspace, member) = Workspace::with_member("ann", Level::Member).await;
     let list = workspace.organization("domains/");
     let made = workspace.owner.post(&list, json!({ "domain": " the.posthog.com " })).await;
     let expected = unverified("the.posthog.com", &made.body["verification_challenge"]);

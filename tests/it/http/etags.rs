@@ -261,8 +261,7 @@ async fn other_errors_take_precedence_over_if_match() {
 
 #[tokio::test]
 async fn etags_differ_per_reader_and_each_names_the_version() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let one = workspace.dashboards("1/");
     workspace.owner.post(&workspace.dashboards(""), json!({ "restriction_level": 37 })).await.ok();
     let (own, anns) = (tag(&workspace.owner.get(&one).await), tag(&ann.get(&one).await));

@@ -94,8 +94,7 @@ async fn repeated_post_is_replayed_and_takes_effect_once() {
 
 #[tokio::test]
 async fn idempotency_keys_are_separate_per_user_path_and_text() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let (path, body) = (workspace.dashboards(""), json!({ "name": "Sales" }));
     let first = post_once(&workspace.owner, &path, "one", &body).await;
     for (caller, path, key) in [
@@ -162,8 +161,7 @@ async fn long_response_is_replayed_completely() {
 
 #[tokio::test]
 async fn response_is_not_replayed_to_a_caller_who_lost_access() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Admin).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Admin).await;
     let uuid = workspace.uuid("ann@corp.example").await;
     let members = workspace.organization(&format!("members/{uuid}/"));
     let (domains, domain) = (workspace.organization("domains/"), json!({ "domain": "a.example" }));
@@ -232,8 +230,7 @@ async fn invalid_idempotency_key_is_rejected_after_authorization() {
 
 #[tokio::test]
 async fn repeated_signup_returns_no_key_and_requires_the_same_token_and_account() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let offer = offer(&workspace, "new@corp.example", 1).await;
     let body = json!({ "token": offer.token, "first_name": "New" });
     let nobody = workspace.anonymous();

@@ -10,8 +10,7 @@ const EDITOR: &str = "You do not have editor access to this resource.";
 
 #[tokio::test]
 async fn access_rules_hide_insights_from_lists_counts_and_retrieval() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let (a, at_a) = make_insight(&workspace, &owner, json!({"name": "A"})).await;
     let (_, at_b) = make_insight(&workspace, &owner, json!({"name": "B"})).await;
     let (_, mine) = make_insight(&workspace, &ann, json!({"name": "mine"})).await;
@@ -47,8 +46,7 @@ async fn access_rules_hide_insights_from_lists_counts_and_retrieval() {
 
 #[tokio::test]
 async fn hidden_insight_is_cut_in_dashboards_and_never_copied_or_deleted_with_them() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let (board, at_board) = make(&workspace, &owner, json!({})).await;
     let sent = json!({"name": "Secret", "dashboards": [board]});
     let (made, one) = make_insight(&workspace, &owner, sent).await;
@@ -76,8 +74,7 @@ async fn hidden_insight_is_cut_in_dashboards_and_never_copied_or_deleted_with_th
 
 #[tokio::test]
 async fn hidden_dashboards_restrict_an_insight_and_never_let_it_be_edited() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let restricted = json!({"restriction_level": 37});
     let (secret, at_secret) = make(&workspace, &owner, restricted.clone()).await;
     let (open, at_open) = make(&workspace, &owner, json!({})).await;

@@ -132,8 +132,7 @@ async fn dashboards_of_an_insight_have_entries_when_their_tiles_change() {
 
 #[tokio::test]
 async fn change_of_hidden_dashboards_alone_leaves_no_entry_that_other_members_can_read() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let (hidden, at_hidden) = make(&workspace, &owner, json!({"name": "Hidden"})).await;
     workspace.set_rule(&at_hidden, None, "none").await;
     let (_, one) = make_insight(&workspace, &owner, json!({"name": "I"})).await;

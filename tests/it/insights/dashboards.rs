@@ -76,8 +76,7 @@ async fn new_tile_of_an_insight_has_no_layout_and_a_retrieve_from_its_dashboard_
 
 #[tokio::test]
 async fn rejected_dashboards_create_and_change_nothing() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let (open, at_open) = make(&workspace, &owner, json!({})).await;
     let (closed, at_closed) = make(&workspace, &owner, json!({"restriction_level": 37})).await;
     let (gone, at_gone) = make(&workspace, &owner, json!({})).await;
@@ -157,8 +156,7 @@ async fn changes_of_an_insight_and_of_its_tiles_move_each_others_versions() {
 
 #[tokio::test]
 async fn copies_of_tiles_make_insights_of_the_caller_that_the_list_shows() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let (a, _) = make(&workspace, &owner, json!({})).await;
     let sent =
         json!({"name": "I", "dashboards": [a], "favorited": true, "derived_name": "d", "order": 3});
@@ -176,8 +174,7 @@ async fn copies_of_tiles_make_insights_of_the_caller_that_the_list_shows() {
 
 #[tokio::test]
 async fn hidden_dashboards_are_left_out_and_stay_unchanged() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let (hidden, at_hidden) = make(&workspace, &owner, json!({})).await;
     let (open, _) = make(&workspace, &owner, json!({})).await;
     let (made, one) = make_insight(&workspace, &owner, json!({"dashboards": [hidden, open]})).await;

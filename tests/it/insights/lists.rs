@@ -24,8 +24,7 @@ async fn assert_names(workspace: &Workspace, cases: &[(String, &[&str])]) {
 
 #[tokio::test]
 async fn insights_are_filtered_by_their_fields_and_all_criteria_apply() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let (board, _) = make(&workspace, &owner, json!({})).await;
     let (second, _) = make(&workspace, &owner, json!({})).await;
     let mut made = Vec::new();

@@ -121,8 +121,7 @@ async fn deleted_insights_are_listed_with_who_deleted_them_and_when() {
 
 #[tokio::test]
 async fn deleted_insights_that_rules_hide_are_neither_listed_nor_counted() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let (open, one) = make_insight(&workspace, &owner, json!({ "name": "A" })).await;
     let (_, hidden) = make_insight(&workspace, &owner, json!({ "name": "B" })).await;
     workspace.set_rule(&hidden, None, "none").await;

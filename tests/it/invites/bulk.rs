@@ -71,8 +71,7 @@ async fn bulk_body_of_another_type_or_length_is_rejected() {
 
 #[tokio::test]
 async fn one_invalid_element_rejects_the_whole_bulk_request() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("ann", Level::Member).await;
+    let (workspace, member) = Workspace::with_member("ann", Level::Member).await;
     let path = invites(&workspace, "bulk/");
     let good = json!({ "target_email": "good@x.example" });
     let choice = "\"3\" is not a valid choice.";

@@ -121,8 +121,7 @@ async fn inviting_above_the_own_level_is_rejected() {
 
 #[tokio::test]
 async fn members_invite_only_if_the_organization_allows_it() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("ann", Level::Member).await;
+    let (workspace, member) = Workspace::with_member("ann", Level::Member).await;
     let admin = workspace.member("adam", Level::Admin).await;
     let sent = json!({ "target_email": "a@x.example" });
     let known = invite(&member, &workspace, sent.clone()).await;
@@ -228,8 +227,7 @@ async fn combined_invite_keeps_the_level_of_a_pending_invite() {
 
 #[tokio::test]
 async fn any_member_can_delete_any_invite() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("ann", Level::Member).await;
+    let (workspace, member) = Workspace::with_member("ann", Level::Member).await;
     let sent = json!({ "target_email": "new@x.example", "level": 15 });
     let made = invite(&workspace.owner, &workspace, sent).await;
     let one = invites(&workspace, &format!("{}/", made["id"].as_str().expect("an id")));

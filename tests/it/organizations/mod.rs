@@ -66,8 +66,7 @@ async fn organization_list_shows_the_callers_own_oldest_first() {
 
 #[tokio::test]
 async fn creating_an_organization_makes_the_caller_owner_and_selects_it() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("ann", Level::Member).await;
+    let (workspace, member) = Workspace::with_member("ann", Level::Member).await;
     let sent = json!({ "name": "  Ann & Co. ", "slug": "mine", "id": "x", "member_count": 9 });
     let made = member.post("/api/organizations/", sent).await;
     assert_eq!(made.status, 201);

@@ -39,8 +39,7 @@ async fn admins_create_projects_and_members_only_demo_projects() {
 
 #[tokio::test]
 async fn only_admins_change_project_access_and_delete_projects() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("ann", Level::Member).await;
+    let (workspace, member) = Workspace::with_member("ann", Level::Member).await;
     let admin = workspace.member("adam", Level::Admin).await;
     let id = json!(workspace.made.project_id);
     for path in both(&workspace, &id) {

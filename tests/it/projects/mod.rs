@@ -176,8 +176,7 @@ async fn primary_dashboard_is_set_by_update_and_must_be_of_the_same_project() {
 
 #[tokio::test]
 async fn project_update_changes_the_sent_fields_and_updated_at() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("ann", Level::Member).await;
+    let (workspace, member) = Workspace::with_member("ann", Level::Member).await;
     let id = json!(workspace.made.project_id);
     for (number, path) in both(&workspace, &id).into_iter().enumerate() {
         let before = member.get(&path).await.ok();

@@ -14,8 +14,7 @@ fn paths(workspace: &Workspace) -> [String; 3] {
 
 #[tokio::test]
 async fn admin_replaces_the_token_of_a_project() {
-    let workspace = Workspace::new().await;
-    let admin = workspace.member("ada", Level::Admin).await;
+    let (workspace, admin) = Workspace::with_member("ada", Level::Admin).await;
     let project = workspace.project("");
     let mut tokens = vec![admin.get(&project).await.ok()["api_token"].clone()];
     for path in paths(&workspace) {

@@ -21,8 +21,7 @@ struct ManyRoles {
 
 impl ManyRoles {
     async fn new() -> Self {
-        let workspace = Workspace::new().await;
-        let ann = workspace.member("ann", Level::Member).await;
+        let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
         let mut organizations = vec![workspace.made.organization_id];
         for name in ["Second", "Third"] {
             let made = ann.post("/api/organizations/", json!({ "name": name })).await.ok();

@@ -62,8 +62,7 @@ async fn default_role_is_set_shown_and_cleared() {
 
 #[tokio::test]
 async fn default_role_must_be_a_role_of_the_organization() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let (role, path) = add_role(&workspace, "Analysts").await;
     let (eve, foreign) = workspace.outsider("eve").await;
     let theirs = in_organization(&foreign, "roles/");

@@ -250,8 +250,7 @@ async fn basic_form_has_the_number_of_members_in_place_of_the_members() {
 
 #[tokio::test]
 async fn roles_of_one_user_are_listed_by_name() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     workspace.member("bob", Level::Member).await;
     for (name, members) in
         [("zoo", &["ann"][..]), ("Analysts", &["ann", "bob"]), ("Empty", &[]), ("lead", &["ann"])]

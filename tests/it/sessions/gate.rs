@@ -89,8 +89,7 @@ async fn session_by_link_has_all_permissions_of_its_user_and_no_more() {
 
 #[tokio::test]
 async fn ban_of_member_keys_applies_to_sessions_of_keys_and_not_of_links() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let by_key = sign_in(&workspace, ann.key.as_deref().expect("a key")).await;
     let me = ann.get(ME).await.ok();
     let user = serde_json::from_value(me["id"].clone()).expect("an id");
@@ -112,8 +111,7 @@ async fn ban_of_member_keys_applies_to_sessions_of_keys_and_not_of_links() {
 
 #[tokio::test]
 async fn sessions_of_a_deactivated_user_end_for_good() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let session = sign_in(&workspace, ann.key.as_deref().expect("a key")).await;
     for active in [false, true] {
         workspace.set_active("ann@corp.example", active).await;

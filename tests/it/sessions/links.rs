@@ -93,8 +93,7 @@ async fn sixth_sign_in_link_of_a_user_replaces_the_first() {
 
 #[tokio::test]
 async fn sign_in_links_of_a_deactivated_user_are_deleted() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let id = serde_json::from_value(ann.get(ME).await.ok()["id"].clone()).expect("an id");
     let code = workspace.app.create_sign_in_link(id, false).await.expect("a link").code;
     workspace.set_active("ann@corp.example", false).await;

@@ -148,8 +148,7 @@ async fn maintenance_deletes_sessions_that_ended_and_links_and_requests_that_exp
 
 #[tokio::test]
 async fn takeover_of_an_account_ends_its_sessions() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let session = sign_in(&workspace, ann.key.as_deref().expect("a key")).await;
     let id = serde_json::from_value(ann.get(ME).await.ok()["id"].clone()).expect("an id");
     workspace.app.create_sign_in_link(id, false).await.expect("a link");

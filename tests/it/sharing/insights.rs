@@ -97,8 +97,7 @@ async fn sharing_a_dashboard_does_not_share_its_insights_or_the_other_way_round(
 
 #[tokio::test]
 async fn access_rules_alone_decide_who_shares_an_insight() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let (shared, _) = Board::of_insight(&workspace, json!({"name": "Users"})).await;
     // An editor shares an insight even if only a restricted dashboard shows it.
     let board = Board::make(&workspace, json!({"restriction_level": 37})).await;

@@ -235,8 +235,7 @@ async fn refreshing_a_disabled_token_returns_one_that_opens_nothing() {
 
 #[tokio::test]
 async fn sharing_requires_edit_access_to_the_dashboard() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let board = Board::make(&workspace, json!({})).await;
     let viewer = "You do not have viewer access to this resource.";
     for (level, reads) in [("none", false), ("viewer", true)] {

@@ -129,8 +129,7 @@ async fn every_setting_of_a_tile_is_stored_and_copied() {
 
 #[tokio::test]
 async fn arrangement_is_saved_without_tiles_that_were_moved_away() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let (id, one) = make(&workspace, &owner, json!({})).await;
     let (other, _) = make(&workspace, &owner, json!({})).await;
     let mut ids = Vec::new();

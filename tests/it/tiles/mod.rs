@@ -116,8 +116,7 @@ async fn insight_tile_has_all_documented_fields() {
 
 #[tokio::test]
 async fn insight_shows_the_access_levels_of_the_requested_dashboard() {
-    let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let (id, one) = make(&workspace, &workspace.owner, json!({"restriction_level": 37})).await;
     put_insight(&workspace, id, json!(null), json!({})).await;
     for (caller, levels) in

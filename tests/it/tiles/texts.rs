@@ -125,8 +125,7 @@ async fn invalid_text_is_rejected() {
 /// A caller who may view but not edit a dashboard copies it, and changes the text on the copy.
 #[tokio::test]
 async fn changing_a_copy_does_not_change_a_dashboard_without_edit_access() {
-    let (workspace, owner) = Workspace::owned().await;
-    let ann = workspace.member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let (id, one) = make(&workspace, &owner, json!({})).await;
     put_texts(&owner, &one, &["good", "gone"]).await;
     let tiles = shown_of(&owner, &one, "/id").await;
