@@ -3,7 +3,7 @@
 use crate::dashboards::make;
 use crate::support::prelude::*;
 
-use super::{put_insight, put_texts, shown};
+use super::{put_insight, put_texts, shown, with_insight};
 
 /// Sends the tiles and asserts that the response and the next GET show them. Returns them.
 async fn put(caller: &TestClient, one: &str, tiles: Value) -> Vec<Value> {
@@ -15,9 +15,7 @@ async fn put(caller: &TestClient, one: &str, tiles: Value) -> Vec<Value> {
 
 #[tokio::test]
 async fn show_description_is_true_false_or_null() {
-    let (workspace, owner) = Workspace::owned().await;
-    let (id, one) = make(&workspace, &owner, json!({})).await;
-    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let (workspace, owner, (_, one), tile) = with_insight().await;
     assert_eq!(shown(&owner, &one).await[0]["show_description"], Value::Null);
     for (sent, expected) in [
         (json!(true), json!(true)),
@@ -86,9 +84,7 @@ async fn whole_layout_is_stored_and_read_back_and_changes_nothing_when_sent_agai
 
 #[tokio::test]
 async fn every_setting_of_a_tile_is_stored_and_copied() {
-    let (workspace, owner) = Workspace::owned().await;
-    let (id, one) = make(&workspace, &owner, json!({})).await;
-    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let (workspace, owner, (id, one), tile) = with_insight().await;
     let settings = json!({
         "layouts": {"sm": {"x": 1, "y": 0, "w": 1.50}}, "color": "red", "show_description": true,
         "transparent_background": true, "filters_overrides": {"date_from": "-7d", "a": [1]},

@@ -63,6 +63,14 @@ pub async fn put_texts(caller: &TestClient, one: &str, bodies: &[&str]) -> Vec<V
     tiles.as_array().expect("tiles")[known..].to_vec()
 }
 
+/// A workspace at the test's time, its owner, a dashboard with its path, and the tile of an insight on it.
+pub async fn with_insight() -> (Workspace, TestClient, (u64, String), u64) {
+    let (workspace, owner) = at_the_moment().await;
+    let made = make(&workspace, &owner, json!({})).await;
+    let tile = put_insight(&workspace, made.0, json!("I"), json!({})).await;
+    (workspace, owner, made, tile)
+}
+
 /// The tiles of a dashboard.
 pub async fn shown(caller: &TestClient, one: &str) -> Vec<Value> {
     caller.get(one).await.ok()["tiles"].as_array().expect("tiles").clone()
@@ -201,9 +209,7 @@ fn layouts_in_order() -> (Vec<Value>, Vec<Value>) {
 
 #[tokio::test]
 async fn layouts_are_returned_as_sent() {
-    let (workspace, owner) = at_the_moment().await;
-    let (id, one) = make(&workspace, &owner, json!({})).await;
-    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let (workspace, owner, (_, one), tile) = with_insight().await;
     let mut body = owner.get(&one).await.ok();
     let deep = (0..30).fold(json!({}), |inner, _| json!({ "a": inner }));
     for layouts in [
@@ -228,9 +234,7 @@ async fn layouts_are_returned_as_sent() {
 
 #[tokio::test]
 async fn tile_layout_and_color_are_updated_and_the_tile_deleted_and_restored() {
-    let (workspace, owner) = at_the_moment().await;
-    let (id, one) = make(&workspace, &owner, json!({})).await;
-    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let (workspace, owner, (_, one), tile) = with_insight().await;
     let mut body = owner.get(&one).await.ok();
     let layouts = json!({"sm": {"h": 5, "w": 6, "x": 0, "y": 100_000, "minW": 3}, "xs": {}});
     for (sent, name, value) in [
@@ -261,9 +265,7 @@ async fn tile_layout_and_color_are_updated_and_the_tile_deleted_and_restored() {
 
 #[tokio::test]
 async fn tile_elements_are_applied_in_order_and_without_changes_ignored() {
-    let (workspace, owner) = at_the_moment().await;
-    let (id, one) = make(&workspace, &owner, json!({})).await;
-    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let (workspace, owner, (_, one), tile) = with_insight().await;
     let before = owner.get(&one).await.ok();
     for sent in [
         json!([]),
@@ -299,9 +301,7 @@ async fn tile_elements_are_applied_in_order_and_without_changes_ignored() {
 
 #[tokio::test]
 async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
-    let (workspace, owner) = Workspace::owned().await;
-    let (id, one) = make(&workspace, &owner, json!({})).await;
-    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let (workspace, owner, (_, one), tile) = with_insight().await;
     let before = owner.get(&one).await.ok();
     let with = |name: &str, value: Value| json!({"id": tile, name: value});
     let nested = (0..32).fold(json!({}), |inner, _| json!({ "a": inner }));
@@ -381,9 +381,7 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
 
 #[tokio::test]
 async fn tile_is_inaccessible_from_other_dashboards_projects_and_organizations() {
-    let (workspace, owner) = Workspace::owned().await;
-    let (id, one) = make(&workspace, &owner, json!({})).await;
-    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let (workspace, owner, (id, one), tile) = with_insight().await;
     let text = put_texts(&owner, &one, &["secret"]).await[0].clone();
     let before = owner.get(&one).await.ok();
     let (_, beside) = make(&workspace, &owner, json!({})).await;
@@ -430,9 +428,7 @@ fn is_full(answer: &TestResponse) {
 
 #[tokio::test]
 async fn dashboard_has_at_most_one_thousand_tiles_including_deleted_ones() {
-    let (workspace, owner) = Workspace::owned().await;
-    let (id, one) = make(&workspace, &owner, json!({})).await;
-    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let (workspace, owner, (id, one), tile) = with_insight().await;
     let texts = vec![json!({"text": {"body": "t"}}); 999];
     let tiles = owner.patch(&one, json!({"tiles": texts})).await.ok()["tiles"].clone();
     assert_eq!(tiles.as_array().map(Vec::len), Some(1000));
@@ -573,15 +569,8 @@ async fn only_effective_tile_changes_increment_the_version_of_every_dashboard_wi
     workspace.assert_file_valid().await;
 }
 
-/// The number of tile records of a project.
+/// The dashboards and IDs of the tile records of the first project.
 pub fn kept(workspace: &Workspace) -> Vec<(DashboardId, TileId)> {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let mut tiles = Vec::new();
-    let all = Window::all(Order::Ascending);
-    let read = tx.scan::<Tile, _>(&workspace.made.project_id, all, |row| {
-        tiles.push((row.meta.dashboard, row.meta.id));
-        Ok(())
-    });
-    read.expect("tiles");
-    tiles
+    let tiles: Vec<Tile> = workspace.records(&workspace.made.project_id);
+    tiles.iter().map(|tile| (tile.meta.dashboard, tile.meta.id)).collect()
 }

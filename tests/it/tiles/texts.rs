@@ -3,7 +3,7 @@
 use crate::dashboards::{at_the_moment, embedded, make};
 use crate::support::bodies;
 use crate::support::prelude::*;
-use crate::tiles::{put_insight, put_texts, shown, shown_of};
+use crate::tiles::{put_texts, shown, shown_of, with_insight};
 
 /// The expected tile with a text that `user` wrote at the test's time. `changes` apply to the text.
 fn text_tile(tile: &Value, user: &Value, changes: Value) -> Value {
@@ -88,9 +88,7 @@ async fn deleted_text_tile_stays_deleted_until_it_is_restored() {
 
 #[tokio::test]
 async fn invalid_text_is_rejected() {
-    let (workspace, owner) = Workspace::owned().await;
-    let (id, one) = make(&workspace, &owner, json!({})).await;
-    let insight = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let (workspace, owner, (_, one), insight) = with_insight().await;
     let tiles = put_texts(&owner, &one, &["a", "b"]).await;
     let before = owner.get(&one).await.ok();
     let own = &tiles[0]["id"];
