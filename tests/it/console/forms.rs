@@ -147,20 +147,8 @@ async fn large_form(visitor: &Visitor) -> FilledForm {
     (0..200).fold(form, |form, number| form.and("other", &number.to_string()))
 }
 
-#[tokio::test]
-async fn large_form_without_a_session_is_kept_whole() {
-    let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let form = large_form(&owner).await;
-    owner.post("/console/sign_out/", &[]).await;
-    let page = owner.submit(&form).await.showing(401, "Your session has ended");
-    let kept = page.form("form");
-    assert_eq!((&kept.action, &kept.fields), (&form.action, &form.fields));
-    let mut again = Visitor::owner(&workspace).await;
-    assert!(again.submit(&kept).await.location().ends_with("?done=insight-created"));
-}
-
 #[tokio::test(flavor = "multi_thread")]
-async fn large_form_is_kept_whole_while_the_file_is_closed() {
+async fn large_form_is_kept_whole_while_the_file_is_closed_and_without_a_session() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = large_form(&owner).await;
     let closed = ClosedFile::of(&workspace).await;
@@ -170,6 +158,12 @@ async fn large_form_is_kept_whole_while_the_file_is_closed() {
     owner.get(PROFILE).await.assert_shows(503, "Temporarily unavailable");
     closed.open().await;
     assert!(owner.submit(&kept).await.location().ends_with("?done=insight-created"));
+    owner.post("/console/sign_out/", &[]).await;
+    let page = owner.submit(&form).await.showing(401, "Your session has ended");
+    let kept = page.form("form");
+    assert_eq!((&kept.action, &kept.fields), (&form.action, &form.fields));
+    let mut again = Visitor::owner(&workspace).await;
+    assert!(again.submit(&kept).await.location().ends_with("?done=insight-created"));
 }
 
 #[tokio::test]

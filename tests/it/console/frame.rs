@@ -3,7 +3,7 @@
 use crate::support::prelude::*;
 
 #[tokio::test]
-async fn frame_shows_the_current_project() {
+async fn frame_shows_the_current_project_and_unknown_pages_say_so() {
     let (workspace, owner) = Visitor::in_new_workspace().await;
     let project = workspace.made.project_id;
     let dashboards = format!("/console/projects/{project}/dashboards/");
@@ -14,6 +14,18 @@ async fn frame_shows_the_current_project() {
     page.assert_has(&[&current, "<bdi>Corp</bdi><small>Owner</small>"]);
     page.assert_has(&["<bdi>Web</bdi><small>Project 1</small>", "<bdi>Olga</bdi>"]);
     assert!(!page.html.contains("/console/health/"), "only the operator sees the service");
+    for path in [
+        "/console/no/such/page",
+        "/console/projects/abc/dashboards/",
+        "/console/projects/999/dashboards/",
+        "/console/projects/1/dashboards/999/",
+        "/console/projects/1/dashboards/abc/",
+        "/console/projects/1/batch_exports/new/?destination=FTP",
+        "/console/organizations/01890000-0000-7000-8000-000000000000/",
+        "/console/organizations/x/",
+    ] {
+        owner.get(path).await.assert_shows(404, "Not found");
+    }
 }
 
 #[tokio::test]
@@ -158,23 +170,6 @@ async fn page_marks_the_links_that_the_palette_lists() {
         let link = part.split("<a ").find(|link| link.starts_with(&format!("href=\"{href}\"")));
         let link = link.unwrap_or_else(|| panic!("{href}: {part}"));
         assert!(link.split("</a>").next().unwrap().ends_with(text), "{text}: {link}");
-    }
-}
-
-#[tokio::test]
-async fn unknown_pages_and_projects_have_a_page_that_says_so() {
-    let (_workspace, owner) = Visitor::in_new_workspace().await;
-    for path in [
-        "/console/no/such/page",
-        "/console/projects/abc/dashboards/",
-        "/console/projects/999/dashboards/",
-        "/console/projects/1/dashboards/999/",
-        "/console/projects/1/dashboards/abc/",
-        "/console/projects/1/batch_exports/new/?destination=FTP",
-        "/console/organizations/01890000-0000-7000-8000-000000000000/",
-        "/console/organizations/x/",
-    ] {
-        owner.get(path).await.assert_shows(404, "Not found");
     }
 }
 

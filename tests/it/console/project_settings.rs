@@ -108,7 +108,7 @@ async fn only_admins_decide_who_sees_the_project() {
 }
 
 #[tokio::test]
-async fn token_is_replaced_after_a_question() {
+async fn token_is_replaced_after_a_question_and_the_project_deleted_with_its_name() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let before = workspace.owner.get(&project(&workspace)).await.ok()["api_token"].clone();
     let page = owner.get(&format!("{}token/", settings(&workspace))).await;
@@ -116,11 +116,6 @@ async fn token_is_replaced_after_a_question() {
     let location = owner.submit(&page.form("form")).await.location().to_owned();
     assert_eq!(location, format!("{}?done=token-replaced", settings(&workspace)));
     assert_ne!(workspace.owner.get(&project(&workspace)).await.ok()["api_token"], before);
-}
-
-#[tokio::test]
-async fn project_is_deleted_only_with_its_name() {
-    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let page = owner.get(&format!("{}delete/", settings(&workspace))).await;
     page.assert_shows(200, "<bdi>Delete the project Web?</bdi>");
     let form = page.form("form");

@@ -66,9 +66,8 @@ async fn responses_to_writes_have_no_store_despite_an_etag() {
 
 #[tokio::test]
 async fn https_public_url_adds_strict_transport_security() {
-    let mut config = Config::default();
-    config.public_url = Some("https://admin.example.org".to_owned());
-    let workspace = Workspace::with(config).await;
+    let url = Some("https://admin.example.org".to_owned());
+    let workspace = Workspace::configured(|config| config.public_url = url).await;
     let answer = workspace.owner.get(ME).await;
     assert_eq!(header(&answer, "strict-transport-security"), Some("max-age=63072000"));
 }

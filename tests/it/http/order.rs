@@ -37,7 +37,7 @@ async fn credentials_membership_level_and_method_are_checked_before_body_and_obj
 }
 
 #[tokio::test]
-async fn project_and_organization_are_checked_before_key_limits_and_scopes() {
+async fn project_and_organization_are_checked_before_key_limits_and_these_before_scope_and_body() {
     let workspace = Workspace::new().await;
     let two = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
     let limits = json!({"projects": [two["id"]]});
@@ -48,18 +48,10 @@ async fn project_and_organization_are_checked_before_key_limits_and_scopes() {
     put.assert_not_found("Project not found.");
     let unknown = "/api/organizations/01890000-0000-7000-8000-000000000000/";
     limited.patch(unknown, json!({})).await.assert_not_found("Organization not found.");
-}
-
-#[tokio::test]
-async fn key_limits_are_checked_before_scope_membership_method_and_body() {
-    let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
-    let two = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
     let (_, other) = workspace.outsider("eve").await;
     let project = workspace.made.project_id;
     let text = format!("API key does not have access to the requested project: ID {project}.");
-    let limits = json!({"projects": [two["id"]]});
-    let limited = workspace.limited_key(OWNER, &["user:read"], limits).await;
     limited.fetch(Method::PATCH, &one, &JSON, MALFORMED).await.assert_denied(&text);
     limited.fetch(Method::PUT, &one, &[], "").await.assert_denied(&text);
     let eve = "eve@other.example";

@@ -82,21 +82,7 @@ async fn each_mail_of_two_nodes_is_sent_once() {
 
 #[tokio::test]
 #[ignore = "needs PostgreSQL"]
-async fn node_that_closes_releases_its_leases_to_another() {
-    let mut pair = Pair::new().await;
-    let (a, b) = (pair.a.clone(), pair.b.clone());
-    a.app.close().await;
-    let addresses = vec![Pair::invite(&b, "ann").await];
-    pair.sends(&b, addresses).await;
-    for duty in ["mail", "maintenance"] {
-        is_held_by(&b, duty, "b").await;
-    }
-    end([b]).await;
-}
-
-#[tokio::test]
-#[ignore = "needs PostgreSQL"]
-async fn mail_that_a_closing_node_is_sending_is_sent_once() {
+async fn mail_that_a_closing_node_is_sending_is_sent_once_and_its_leases_go_to_another() {
     let mut pair = Pair::new().await;
     let (a, b) = (pair.a.clone(), pair.b.clone());
     pair.server.next([ServerBehavior::Hold]);
@@ -109,6 +95,9 @@ async fn mail_that_a_closing_node_is_sending_is_sent_once() {
     pair.server.release();
     closing.await;
     pair.sends(&b, vec![second]).await;
+    for duty in ["mail", "maintenance"] {
+        is_held_by(&b, duty, "b").await;
+    }
     end([b]).await;
 }
 
