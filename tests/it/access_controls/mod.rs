@@ -129,7 +129,7 @@ impl Target {
 }
 
 #[tokio::test]
-async fn target_without_rules_shows_its_default_and_the_callers_level() {
+async fn target_without_rules_shows_its_default_and_a_kind_is_not_read_below_one_object() {
     let scene = Scene::new().await;
     for target in Target::all(&scene).await {
         let [_, highest] = target.levels;
@@ -144,6 +144,15 @@ async fn target_without_rules_shows_its_default_and_the_callers_level() {
             let expected = target.whole(json!([]), target.default_level(), level, edits);
             caller.get(&target.path).await.assert_is(200, expected);
         }
+    }
+    let refusal = "Resource-level access controls can only be configured for projects.";
+    for one in [scene.one.clone(), scene.insight().await.1[0].clone()] {
+        let path = format!("{one}resource_access_controls/");
+        for caller in [&scene.ann, scene.owner()] {
+            caller.get(&path).await.assert_invalid_body("invalid_input", refusal);
+        }
+        scene.rule_on(&one, Some("ann"), "none").await;
+        scene.ann.get(&path).await.assert_denied(VIEWER);
     }
 }
 
@@ -388,20 +397,6 @@ async fn body_that_names_another_object_than_the_path_is_rejected() {
         // The level is checked first, and permission before both.
         let sent = json!({ "access_level": "owner", "resource": other });
         assert_eq!(scene.creator.put(&target.path, sent).await.body["attr"], "access_level");
-    }
-}
-
-#[tokio::test]
-async fn rules_on_a_kind_are_not_read_below_one_object() {
-    let scene = Scene::new().await;
-    let refusal = "Resource-level access controls can only be configured for projects.";
-    for one in [scene.one.clone(), scene.insight().await.1[0].clone()] {
-        let path = format!("{one}resource_access_controls/");
-        for caller in [&scene.ann, scene.owner()] {
-            caller.get(&path).await.assert_invalid_body("invalid_input", refusal);
-        }
-        scene.rule_on(&one, Some("ann"), "none").await;
-        scene.ann.get(&path).await.assert_denied(VIEWER);
     }
 }
 

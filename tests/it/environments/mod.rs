@@ -131,9 +131,20 @@ async fn both_spellings_return_the_same_body_and_etag() {
 }
 
 #[tokio::test]
-async fn page_links_have_the_requested_spelling_and_current_is_found_below_environments() {
+async fn idempotency_key_and_current_cover_both_spellings_and_page_links_have_the_requested_one() {
     let workspace = Workspace::new().await;
-    let list = workspace.dashboards("");
+    let (list, body) = (workspace.dashboards(""), json!({"name": "A"}));
+    let first = post_once(&workspace.owner, &in_environments(&list), "one", &body).await;
+    assert_eq!(first.status, 201, "{}", first.body);
+    for path in [&list, &in_environments(&list), &in_environments(list.trim_end_matches('/'))] {
+        let again = post_once(&workspace.owner, path, "one", &body).await;
+        assert_eq!(again.headers["idempotent-replayed"], "true", "{path}");
+        again.assert_is(201, first.body.clone());
+    }
+    let other = post_once(&workspace.owner, &list, "one", &json!({"name": "B"})).await;
+    assert_eq!(other.status, 422);
+    assert_eq!(stored::<StoredResponse>(&workspace), 1);
+    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 1);
     for name in ["A", "B", "C"] {
         workspace.owner.post(&list, json!({ "name": name })).await.ok();
     }
@@ -149,23 +160,6 @@ async fn page_links_have_the_requested_spelling_and_current_is_found_below_envir
         let found = workspace.owner.get(&format!("{ENVIRONMENTS}{current}/")).await.ok();
         assert_eq!(found, expected);
     }
-}
-
-#[tokio::test]
-async fn idempotency_key_covers_both_spellings() {
-    let workspace = Workspace::new().await;
-    let (list, body) = (workspace.dashboards(""), json!({"name": "A"}));
-    let first = post_once(&workspace.owner, &in_environments(&list), "one", &body).await;
-    assert_eq!(first.status, 201, "{}", first.body);
-    for path in [&list, &in_environments(&list), &in_environments(list.trim_end_matches('/'))] {
-        let again = post_once(&workspace.owner, path, "one", &body).await;
-        assert_eq!(again.headers["idempotent-replayed"], "true", "{path}");
-        again.assert_is(201, first.body.clone());
-    }
-    let other = post_once(&workspace.owner, &list, "one", &json!({"name": "B"})).await;
-    assert_eq!(other.status, 422);
-    assert_eq!(stored::<StoredResponse>(&workspace), 1);
-    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 1);
 }
 
 #[tokio::test]

@@ -219,23 +219,6 @@ async fn etag_of_a_deleted_record_does_not_match_its_replacement() {
 }
 
 #[tokio::test]
-async fn move_tile_with_if_match_requires_the_current_version() {
-    let (workspace, owner) = Workspace::owned().await;
-    let (from, to) = (workspace.dashboards("1/"), workspace.dashboards("2/"));
-    for _ in 0..2 {
-        owner.post(&workspace.dashboards(""), json!({})).await.ok();
-    }
-    let body = json!({ "tiles": [{ "text": { "body": "x" } }] });
-    let made = owner.patch(&from, body).await;
-    let sent = json!({ "tile": { "id": made.body["tiles"][0]["id"] }, "toDashboard": 2 });
-    let path = format!("{from}move_tile/");
-    patch_if_match(&owner, &path, "\"1-0\"", sent.clone()).await.assert_stale();
-    assert_eq!(owner.get(&to).await.ok()["tiles"], json!([]));
-    patch_if_match(&owner, &path, &tag(&made), sent).await.assert_empty(200);
-    patch_if_match(&owner, &from, &tag(&made), json!({})).await.assert_stale();
-}
-
-#[tokio::test]
 async fn other_errors_take_precedence_over_if_match() {
     let (workspace, owner) = Workspace::owned().await;
     let stale = "\"99-0\"";
@@ -273,7 +256,7 @@ async fn etags_differ_per_reader_and_each_names_the_version() {
 }
 
 #[tokio::test]
-async fn concurrent_updates_of_one_version_succeed_once() {
+async fn concurrent_updates_of_one_version_succeed_once_and_moves_require_the_current_one() {
     let (workspace, owner) = Workspace::owned().await;
     owner.post(&workspace.dashboards(""), json!({})).await.ok();
     let one = workspace.dashboards("1/");
@@ -289,6 +272,18 @@ async fn concurrent_updates_of_one_version_succeed_once() {
     }
     statuses.sort_unstable();
     assert_eq!((statuses[0], &statuses[1..]), (200, [412; 31].as_slice()));
+    let (from, to) = (workspace.dashboards("1/"), workspace.dashboards("2/"));
+    for _ in 0..2 {
+        owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    }
+    let body = json!({ "tiles": [{ "text": { "body": "x" } }] });
+    let made = owner.patch(&from, body).await;
+    let sent = json!({ "tile": { "id": made.body["tiles"][0]["id"] }, "toDashboard": 2 });
+    let path = format!("{from}move_tile/");
+    patch_if_match(&owner, &path, "\"1-0\"", sent.clone()).await.assert_stale();
+    assert_eq!(owner.get(&to).await.ok()["tiles"], json!([]));
+    patch_if_match(&owner, &path, &tag(&made), sent).await.assert_empty(200);
+    patch_if_match(&owner, &from, &tag(&made), json!({})).await.assert_stale();
 }
 
 #[tokio::test]
