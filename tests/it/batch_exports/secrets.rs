@@ -120,8 +120,58 @@ fn debug_output_of_a_request_shows_no_secrets() {
 }
 
 #[tokio::test]
-async fn patch_updates_sent_secrets_and_keeps_the_others() {
+async fn patch_updates_public_destination_values_key_by_key_and_another_service_begins_with_none() {
     let workspace = Workspace::new().await;
+    let sent =
+        json!({ "user": "u", "password": "p", "host": "a.example", "database": "d", "port": 5432 });
+    let (made, [path, _]) = add(&workspace, to("Postgres", &sent)).await;
+    let change = json!({ "destination": { "config": { "host": "b.example", "port": null, "schema": "s" } } });
+    let changed = workspace.owner.patch(&path, change).await.ok();
+    let config = json!({ "host": "b.example", "database": "d", "schema": "s" });
+    assert_eq!(changed["destination"], json!({ "type": "Postgres", "config": config }));
+    let told = json!({ "destination": [made["destination"], changed["destination"]] });
+    assert_eq!(entries_about(&workspace, &made["id"])[1][4], told);
+    let null = json!({ "destination": { "config": { "password": null } } });
+    let refused = workspace.owner.patch(&path, null).await;
+    refused.assert_invalid("destination__config__password", "null", "This field may not be null.");
+    let unknown = json!({ "destination": { "config": { "token": "t" } }, "interval": "never" });
+    let refused = workspace.owner.patch(&path, unknown).await;
+    let detail = "Configuration has unknown fields 'token'";
+    refused.assert_invalid("destination__config", "invalid_input", detail);
+    workspace.owner.get(&path).await.assert_is(200, changed);
+    let sent = json!({ "user": "u", "password": "secret-word", "host": "h", "database": "d" });
+    let (made, [path, _]) = add(&workspace, to("Postgres", &sent)).await;
+    let bare = json!({ "destination": { "type": "Redshift" } });
+    let missing = "Configuration missing required field: 'user'";
+    let refused = workspace.owner.patch(&path, bare).await;
+    refused.assert_invalid("destination__config__user", "invalid_input", missing);
+    let to_http = json!({ "destination": { "type": "HTTP", "config": { "url": "https://a.example", "token": "t" } } });
+    let changed = workspace.owner.patch(&path, to_http).await.ok();
+    let expected = json!({ "type": "HTTP", "config": { "url": "https://a.example" } });
+    assert_eq!(changed["destination"], expected);
+    assert_eq!(kept(&workspace, &made), Some(json!({ "token": "t" })));
+    let nothing = json!({ "destination": nowhere("a")["destination"] });
+    workspace.owner.patch(&path, nothing).await.ok();
+    assert_eq!(kept(&workspace, &made), None);
+    let told = entries_about(&workspace, &made["id"]).pop().expect("an entry")[4].clone();
+    assert_eq!(told["destination__secrets"], json!([null, null]));
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn secrets_are_deleted_with_their_export_and_a_patch_keeps_what_is_not_sent() {
+    let workspace = Workspace::new().await;
+    for (service, _, most, secrets) in services() {
+        let (made, [path, _]) = add(&workspace, to(service, &most)).await;
+        assert_eq!(made["destination"]["config"], public(&most, &secrets));
+        workspace.owner.delete(&path).await.assert_empty(204);
+        assert_eq!(kept(&workspace, &made), None);
+        let entries = entries_about(&workspace, &made["id"]);
+        assert_eq!(entries[1], json!(["BatchExport", made["id"], "deleted", "e", {}]));
+        assert_eq!(entries.len(), 2);
+    }
+    let left = (stored::<BatchExport>(&workspace), stored::<Secrets>(&workspace));
+    assert_eq!(left, (0, 0));
     for (service, _, most, secrets) in
         services().into_iter().filter(|(.., secrets)| !secrets.is_empty())
     {
@@ -144,66 +194,5 @@ async fn patch_updates_sent_secrets_and_keeps_the_others() {
         let told = json!(["BatchExport", made["id"], "updated", "again", { "destination__secrets": [null, null] }]);
         assert_eq!(entries.last(), Some(&told));
     }
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn patch_updates_public_destination_values_key_by_key() {
-    let workspace = Workspace::new().await;
-    let sent =
-        json!({ "user": "u", "password": "p", "host": "a.example", "database": "d", "port": 5432 });
-    let (made, [path, _]) = add(&workspace, to("Postgres", &sent)).await;
-    let change = json!({ "destination": { "config": { "host": "b.example", "port": null, "schema": "s" } } });
-    let changed = workspace.owner.patch(&path, change).await.ok();
-    let config = json!({ "host": "b.example", "database": "d", "schema": "s" });
-    assert_eq!(changed["destination"], json!({ "type": "Postgres", "config": config }));
-    let told = json!({ "destination": [made["destination"], changed["destination"]] });
-    assert_eq!(entries_about(&workspace, &made["id"])[1][4], told);
-    let null = json!({ "destination": { "config": { "password": null } } });
-    let refused = workspace.owner.patch(&path, null).await;
-    refused.assert_invalid("destination__config__password", "null", "This field may not be null.");
-    let unknown = json!({ "destination": { "config": { "token": "t" } }, "interval": "never" });
-    let refused = workspace.owner.patch(&path, unknown).await;
-    let detail = "Configuration has unknown fields 'token'";
-    refused.assert_invalid("destination__config", "invalid_input", detail);
-    workspace.owner.get(&path).await.assert_is(200, changed);
-}
-
-#[tokio::test]
-async fn changing_the_service_starts_with_an_empty_configuration() {
-    let workspace = Workspace::new().await;
-    let sent = json!({ "user": "u", "password": "secret-word", "host": "h", "database": "d" });
-    let (made, [path, _]) = add(&workspace, to("Postgres", &sent)).await;
-    let bare = json!({ "destination": { "type": "Redshift" } });
-    let missing = "Configuration missing required field: 'user'";
-    let refused = workspace.owner.patch(&path, bare).await;
-    refused.assert_invalid("destination__config__user", "invalid_input", missing);
-    let to_http = json!({ "destination": { "type": "HTTP", "config": { "url": "https://a.example", "token": "t" } } });
-    let changed = workspace.owner.patch(&path, to_http).await.ok();
-    let expected = json!({ "type": "HTTP", "config": { "url": "https://a.example" } });
-    assert_eq!(changed["destination"], expected);
-    assert_eq!(kept(&workspace, &made), Some(json!({ "token": "t" })));
-    let nothing = json!({ "destination": nowhere("a")["destination"] });
-    workspace.owner.patch(&path, nothing).await.ok();
-    assert_eq!(kept(&workspace, &made), None);
-    let told = entries_about(&workspace, &made["id"]).pop().expect("an entry")[4].clone();
-    assert_eq!(told["destination__secrets"], json!([null, null]));
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn secrets_are_deleted_with_their_export() {
-    let workspace = Workspace::new().await;
-    for (service, _, most, secrets) in services() {
-        let (made, [path, _]) = add(&workspace, to(service, &most)).await;
-        assert_eq!(made["destination"]["config"], public(&most, &secrets));
-        workspace.owner.delete(&path).await.assert_empty(204);
-        assert_eq!(kept(&workspace, &made), None);
-        let entries = entries_about(&workspace, &made["id"]);
-        assert_eq!(entries[1], json!(["BatchExport", made["id"], "deleted", "e", {}]));
-        assert_eq!(entries.len(), 2);
-    }
-    let left = (stored::<BatchExport>(&workspace), stored::<Secrets>(&workspace));
-    assert_eq!(left, (0, 0));
     workspace.assert_file_valid().await;
 }
