@@ -151,7 +151,7 @@ fn paths(objects: &Objects) -> Vec<String> {
             && !path.ends_with("/lookup/")
     };
     let table = routes();
-    let rows = table.specs().iter().filter(|row| row.method == axum::http::Method::GET);
+    let rows = table.specs().iter().filter(|row| row.method == Method::GET);
     let paths = rows.map(|row| row.path).filter(|path| reads(path) && is_kept(path));
     paths.map(|path| objects.fill(&path.replace("{token}/", "{token}.json"))).collect()
 }

@@ -68,7 +68,7 @@ async fn member_has_exactly_these_fields() {
     let patched = staff.admin.patch(&staff.one(ANN).await, json!({})).await;
     patched.assert_is(200, list["results"][0].clone());
     let sent = json!({
-        "id": uuid::Uuid::max(), "user": {}, "joined_at": "2001-01-01", "updated_at": "2001-01-01",
+        "id": Uuid::max(), "user": {}, "joined_at": "2001-01-01", "updated_at": "2001-01-01",
         "is_2fa_enabled": true, "has_social_auth": true, "last_login": "now",
     });
     let own = staff.member.patch(&staff.list("@me/"), sent).await;

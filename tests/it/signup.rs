@@ -257,7 +257,7 @@ async fn concurrent_accepts_of_an_invite_succeed_once() {
     let (joined, refused) = if one.status == 201 { (one, two) } else { (two, one) };
     assert_eq!(joined.status, 201);
     is_unknown(&refused);
-    assert_eq!(member_emails(&workspace).await, ["ann@x.example", crate::support::OWNER]);
+    assert_eq!(member_emails(&workspace).await, ["ann@x.example", OWNER]);
 
     // Invites for one address to two organizations, accepted at the same time, create one account.
     let (eve, _) = workspace.outsider("eve").await;
@@ -318,21 +318,16 @@ async fn operator_prints_the_link_of_an_invite() {
     let offer = Offer::of(&link);
     let body = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await.ok();
     assert_eq!(body["is_email_verified"], false, "a link does not prove the address");
-    let gone = steward::testing::operator::perform(
-        &workspace.app,
-        Operation::InviteLink { id },
-        steward::testing::store::Progress::silent(),
-    )
-    .await;
+    let gone = perform(&workspace.app, Operation::InviteLink { id }, Progress::silent()).await;
     let gone = gone.expect_err("it was used");
     assert_eq!((gone.status(), gone.detail()), (404, format!("There is no invite {id}.").as_str()));
 }
 
 #[tokio::test]
 async fn invite_links_use_the_configured_host_and_never_a_request_header() {
-    let mut public = steward::Config::default();
+    let mut public = Config::default();
     public.public_url = Some("https://admin.corp.example/".to_owned());
-    let mut trusting = steward::Config::default();
+    let mut trusting = Config::default();
     trusting.trusted_proxies = vec!["0.0.0.0/0".parse().expect("a network")];
     for (config, begins) in [
         (public, "https://admin.corp.example/signup/"),

@@ -162,7 +162,7 @@ async fn inaccessible_organization_or_project_cannot_be_selected_as_current() {
     let secret = json!({ "access_control": true });
     let private = workspace.owner.post(&workspace.organization("projects/"), secret).await.ok();
     let before = member.get(ME).await.ok();
-    let nowhere = uuid::Uuid::max().to_string();
+    let nowhere = Uuid::max().to_string();
     for (attr, id) in [
         ("set_current_organization", foreign["id"].clone()),
         ("set_current_organization", json!(nowhere)),
@@ -185,7 +185,7 @@ async fn inaccessible_organization_or_project_cannot_be_selected_as_current() {
 async fn deleted_organization_cannot_be_current_before_its_records_are_deleted() {
     let workspace = Workspace::new().await;
     let (id, project) = workspace.second_organization().await;
-    let removed: steward::testing::ids::OrganizationId = id.parse().expect("an id");
+    let removed: OrganizationId = id.parse().expect("an id");
     let store = workspace.app.store();
     store.write(move |tx| cascade_delete::delete_organization(tx, removed)).await.expect("removed");
     let me = workspace.owner.get(ME).await.ok();

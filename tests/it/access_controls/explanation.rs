@@ -204,7 +204,7 @@ impl Service {
             }
             for name in &world.collaborators {
                 let user = subjects[*name].user().expect("a member");
-                let (id, level) = (CollaboratorId(uuid::Uuid::from_u128(*name as u128)), 37);
+                let (id, level) = (CollaboratorId(Uuid::from_u128(*name as u128)), 37);
                 let (added_at, updated_at) = (now, now);
                 tx.put(&Collaborator {
                     organization,

@@ -231,7 +231,7 @@ async fn permission_to_set_rules_is_checked_before_fields_and_may_be_given_away(
 #[tokio::test]
 async fn fields_are_validated_in_their_order() {
     let scene = Scene::new().await;
-    let nobody = uuid::Uuid::max().to_string();
+    let nobody = Uuid::max().to_string();
     let ann = scene.workspace.membership(ANN).await;
     let both = "You can not scope an access control to both a member and a role.";
     for target in Target::all(&scene).await {
@@ -287,7 +287,7 @@ async fn rules_name_only_members_and_roles_of_the_organization() {
     scene.workspace.set_active(MAX, false).await;
     let gone = scene.workspace.membership(BOB).await;
     scene.leave("bob").await;
-    let nobody = json!(uuid::Uuid::max().to_string());
+    let nobody = json!(Uuid::max().to_string());
     for target in Target::all(&scene).await {
         let mut cases = Vec::new();
         for (name, id) in [

@@ -32,7 +32,7 @@ async fn both_activity_logs_show_changes_newest_first() {
     owner.get(&own).await.assert_is(200, page(json!([])));
     let first = owner.get(&whole).await.ok();
     let id = &first["results"][0]["id"];
-    assert!(id.as_str().is_some_and(|id| id.parse::<uuid::Uuid>().is_ok()), "{id}");
+    assert!(id.as_str().is_some_and(|id| id.parse::<Uuid>().is_ok()), "{id}");
     let organization = workspace.made.organization_id;
     let founded = json!({
         "id": id, "user": null, "scope": "Organization", "item_id": organization,

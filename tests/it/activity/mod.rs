@@ -442,7 +442,7 @@ async fn change_and_its_log_entry_are_in_the_same_commit() {
         }
     });
     // In every snapshot, the last entry contains the name that the organization has in that snapshot.
-    let mut names = std::collections::BTreeSet::new();
+    let mut names = BTreeSet::new();
     loop {
         let done = changing.is_finished();
         let tx = workspace.app.store().snapshot().expect("a snapshot");

@@ -45,7 +45,7 @@ async fn batch_export_has_exactly_these_fields_in_this_order() {
     let order = |body: &Value| body.as_object().expect("an object").keys().cloned().collect();
     let (shown, documented): (Vec<_>, Vec<_>) = (order(&made), order(&expected));
     assert_eq!(shown, documented);
-    let id: uuid::Uuid = made["id"].as_str().expect("an id").parse().expect("a UUID");
+    let id: Uuid = made["id"].as_str().expect("an id").parse().expect("a UUID");
     assert_eq!(id.get_version_num(), 7);
 
     let page = page(json!([made]));

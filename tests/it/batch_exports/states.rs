@@ -8,7 +8,7 @@ const FIRST: &str = "2023-11-14T22:13:20Z";
 const SECOND: &str = "2023-11-14T22:14:20Z";
 const THIRD: &str = "2023-11-14T22:15:20Z";
 const FOURTH: &str = "2023-11-14T22:16:20Z";
-const MINUTE: std::time::Duration = std::time::Duration::from_mins(1);
+const MINUTE: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn pause_and_unpause_change_three_fields_and_repeating_changes_none() {

@@ -72,7 +72,7 @@ async fn console_can_be_switched_off() {
     let nobody = Visitor::new(&workspace);
     for page in routes().pages() {
         let answer = nobody.fetch(page.method.clone(), &path_of(page, &workspace), &FORM, "").await;
-        let body: serde_json::Value = serde_json::from_str(&answer.html).expect("JSON");
+        let body: Value = serde_json::from_str(&answer.html).expect("JSON");
         assert_eq!((answer.status, &body["detail"]), (404, &json!("API endpoint not found.")));
     }
 }

@@ -80,7 +80,7 @@ async fn displayed_json_has_no_character_that_disguises_it() {
     // The command sends the same name, and the untouched field nothing.
     let (_, body) = command.split_once("--data-raw '").expect("a body");
     let body = body.split('\'').next().expect("its end");
-    let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
+    let body: Value = serde_json::from_str(body).expect("JSON");
     assert_eq!(body, json!({ "last_name": name }));
     let log = format!("/console/organizations/{}/activity/", workspace.made.organization_id);
     workspace.owner.post(&workspace.dashboards(""), json!({ "name": "x" })).await.ok();

@@ -85,7 +85,7 @@ async fn long_lists_of_dashboards_have_pages() {
 
 #[tokio::test]
 async fn full_page_of_dashboards_is_small_for_a_remote_browser() {
-    let mut config = steward::Config::default();
+    let mut config = Config::default();
     config.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a network")];
     let workspace = Workspace::with(config).await;
     for number in 0..50 {
@@ -111,7 +111,7 @@ async fn full_page_of_dashboards_is_small_for_a_remote_browser() {
     assert!(own < 4_500, "the page has {own} bytes");
     let mut whole = own;
     let files = page.html.split('"').filter(|text| text.starts_with("/console/assets/"));
-    let files: std::collections::BTreeSet<_> = files.map(|url| url.split('#').next()).collect();
+    let files: BTreeSet<_> = files.map(|url| url.split('#').next()).collect();
     assert_eq!(files.len(), 4);
     for file in files.into_iter().flatten() {
         whole += size(file).await;
@@ -208,7 +208,7 @@ async fn pages_show_objects_with_numbers_beyond_64_bits() {
     let (workspace, visitor) = Visitor::in_new_workspace().await;
     let owner = &workspace.owner;
     let numbers = r#"{"v":[12345678901234567890123,-12345678901234567890123,1.50,1e400]}"#;
-    let numbers: serde_json::Value = serde_json::from_str(numbers).expect("JSON");
+    let numbers: Value = serde_json::from_str(numbers).expect("JSON");
     owner.patch("/api/users/@me/", json!({ "notification_settings": numbers })).await.ok();
     let board = json!({ "name": "Large", "filters": numbers });
     let board = owner.post(&workspace.dashboards(""), board).await.ok()["id"].to_string();

@@ -88,7 +88,7 @@ async fn wizard_says_what_the_dns_answers_until_the_domain_is_verified() {
     let page = owner.get(&scene.page).await;
     assert!(answer(&page).starts_with("The record is there."));
     assert!(!page.html.contains("data-repeat"), "the page stops asking");
-    let key = scene.workspace.key(crate::support::OWNER, &["organization:read"]).await.key;
+    let key = scene.workspace.key(OWNER, &["organization:read"]).await.key;
     let reader = Visitor::with_key(&scene.workspace, &key.expect("a key")).await;
     let read = reader.get(&scene.page).await;
     read.assert_has(&["This session may not verify the domain."]);

@@ -113,10 +113,7 @@ async fn hostile_user_agents_are_escaped_in_the_list_of_sessions() {
     for attack in ATTACKS {
         let headers = [FORM[0], FORM[1], ("user-agent", attack)];
         let form = format!("key={}", workspace.made.api_key);
-        nobody
-            .fetch(axum::http::Method::POST, "/console/sign_in/", &headers, &form)
-            .await
-            .location();
+        nobody.fetch(Method::POST, "/console/sign_in/", &headers, &form).await.location();
     }
     let page = Visitor::owner(&workspace).await.get("/console/sessions/").await;
     assert_safe(&page.html);

@@ -45,7 +45,7 @@ async fn form_sends_only_what_was_changed() {
 #[tokio::test]
 async fn profile_is_text_for_a_session_that_cannot_change_it() {
     let workspace = Workspace::new().await;
-    let mut reader = Visitor::with_scopes(&workspace, crate::support::OWNER, &["user:read"]).await;
+    let mut reader = Visitor::with_scopes(&workspace, OWNER, &["user:read"]).await;
     let page = reader.open(PROFILE, "Profile").await;
     let reason = "API key missing required scope &#39;user:write&#39;";
     assert!(page.between("<div class=\"note\">", "</div>").contains(reason), "{}", page.html);

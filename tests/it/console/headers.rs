@@ -128,7 +128,7 @@ async fn files_are_immutable_only_under_their_version() {
 
 #[tokio::test]
 async fn origins_that_may_call_the_api_may_not_read_the_console() {
-    let mut config = steward::Config::default();
+    let mut config = Config::default();
     config.cors_origins = vec!["https://app.example".to_owned()];
     let workspace = Workspace::with(config).await;
     let owner = Visitor::owner(&workspace).await;

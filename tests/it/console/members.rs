@@ -32,7 +32,7 @@ async fn members_are_listed_and_searched() {
     let page = owner.open(&list, "Members").await;
     assert_eq!(names(&page).len(), 3);
     page.assert_has(&["<span>1 to 3 of 3</span>", "aria-current=\"page\""]);
-    let me = workspace.uuid(crate::support::OWNER).await;
+    let me = workspace.uuid(OWNER).await;
     assert!(row(&page, &me).contains("<span class=\"tag\">You</span>"));
     let found = owner.get(&format!("{list}?search=BEN")).await;
     assert_eq!(names(&found), ["ben"]);
@@ -52,15 +52,13 @@ async fn list_offers_the_levels_that_the_session_may_give() {
     let admin = workspace.member("ann", Level::Admin).await.key.expect("a key");
     let member = workspace.member("ben", Level::Member).await.key.expect("a key");
     let uuids = [
-        workspace.uuid(crate::support::OWNER).await,
+        workspace.uuid(OWNER).await,
         workspace.uuid("ann@corp.example").await,
         workspace.uuid("ben@corp.example").await,
     ];
     let admin = Visitor::with_key(&workspace, &admin).await;
     let member = Visitor::with_key(&workspace, &member).await;
-    let reader =
-        Visitor::with_scopes(&workspace, crate::support::OWNER, &["organization_member:read"])
-            .await;
+    let reader = Visitor::with_scopes(&workspace, OWNER, &["organization_member:read"]).await;
     let all = vec!["1", "8", "15"];
     for (visitor, levels, removes) in [
         (&owner, [vec![], all.clone(), all], ["", "Remove", "Remove"]),
@@ -91,7 +89,7 @@ async fn level_is_changed_in_the_list_and_a_refusal_is_shown_there() {
     assert_eq!(owner.post(&here, &sent).await.location(), format!("{here}&done=level-saved"));
     let member = workspace.organization(&format!("members/{uuid}/"));
     assert_eq!(workspace.owner.get(&member).await.ok()["level"], 8);
-    let me = workspace.uuid(crate::support::OWNER).await;
+    let me = workspace.uuid(OWNER).await;
     let page = ben.post(&list(&workspace), &[("user", &me), ("level", "1")]).await;
     page.assert_shows(403, "Members");
     let alert = page.between("role=\"alert\">", "</div>");
@@ -132,7 +130,7 @@ async fn member_page_shows_roles_and_projects_and_changes_the_level() {
 #[tokio::test]
 async fn member_page_shows_the_roles_of_the_member_and_why_a_control_is_missing() {
     let (workspace, owner) = Visitor::in_new_workspace().await;
-    let path = format!("{}{}/", list(&workspace), workspace.uuid(crate::support::OWNER).await);
+    let path = format!("{}{}/", list(&workspace), workspace.uuid(OWNER).await);
     let page = owner.get(&path).await;
     page.assert_has(&["Level: You can&#39;t change your own access level."]);
     page.assert_has(&["Leaving: Cannot leave the organization as its owner!"]);
@@ -145,7 +143,7 @@ async fn member_page_shows_the_roles_of_the_member_and_why_a_control_is_missing(
     assert_eq!(shown().await, "None");
     for number in 0..101 {
         let (_, role) = add_role(&workspace, &format!("Role {number:03}")).await;
-        add_to_role(&workspace, &role, crate::support::OWNER).await;
+        add_to_role(&workspace, &role, OWNER).await;
         if number == 99 {
             let roles = shown().await;
             assert_eq!(roles.matches("class=\"tag\"").count(), 100);
@@ -161,8 +159,7 @@ async fn member_page_shows_the_roles_of_the_member_and_why_a_control_is_missing(
 async fn member_leaves_after_a_question() {
     let workspace = Workspace::new().await;
     let mut ben = Visitor::member(&workspace, "ben", Level::Member).await;
-    let (olga, uuid) =
-        (workspace.uuid(crate::support::OWNER).await, workspace.uuid("ben@corp.example").await);
+    let (olga, uuid) = (workspace.uuid(OWNER).await, workspace.uuid("ben@corp.example").await);
     let page = ben.post(&format!("{}{olga}/remove/", list(&workspace)), &[]).await;
     page.assert_shows(403, "<bdi>Remove Olga?</bdi>");
     let path = format!("{}{uuid}/remove/", list(&workspace));

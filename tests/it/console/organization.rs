@@ -94,7 +94,7 @@ async fn organization_is_created_from_the_switcher() {
     let page = owner.open(&location, "Organization settings").await;
     assert_eq!(page.form("form").value("name"), "Second");
     let limits = json!({ "projects": [workspace.made.project_id] });
-    let key = workspace.limited_key(crate::support::OWNER, &["*"], limits).await;
+    let key = workspace.limited_key(OWNER, &["*"], limits).await;
     let limited = Visitor::with_key(&workspace, key.key.as_deref().expect("a key")).await;
     limited.get("/console/sessions/").await.assert_lacks(&[link]);
     let page = limited.open("/console/organizations/new/", "New organization").await;

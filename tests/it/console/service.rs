@@ -50,7 +50,7 @@ async fn health_page_shows_the_last_backup_and_check() {
     let (mut config, _clock) = with_clock();
     let folder = tempfile::tempdir().expect("a folder");
     config.backups.backup_dir = Some(folder.path().to_owned());
-    config.scrub = Some(std::time::Duration::from_hours(24));
+    config.scrub = Some(Duration::from_hours(24));
     let workspace = Workspace::with(config).await;
     let app = workspace.app.clone();
     eventually("a check", || app.last_scrub()).await;

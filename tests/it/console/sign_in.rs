@@ -82,7 +82,7 @@ async fn failed_sign_ins_are_limited_by_address() {
     page.assert_shows(429, "Too many requests");
     assert_eq!(page.headers["retry-after"], "1200");
     page.assert_has(&["Try again in 1200 seconds."]);
-    clock.advance(std::time::Duration::from_mins(20));
+    clock.advance(Duration::from_mins(20));
     assert_eq!(visitor.post(SIGN_IN, &[("key", "phx_wrong")]).await.status, 401);
 }
 

@@ -66,7 +66,7 @@ async fn collaborator_is_added_listed_edits_and_is_removed() {
     let added = scene.add(&scene.creator, &scene.ann).await;
     let ann = shown(&scene, &added.body["id"], &scene.ann, BEGAN).await;
     added.assert_is(201, ann.clone());
-    added.body["id"].as_str().expect("an id").parse::<uuid::Uuid>().expect("a UUID");
+    added.body["id"].as_str().expect("an id").parse::<Uuid>().expect("a UUID");
     let changed = scene.ann.patch(&scene.one, json!({ "name": "B" })).await.ok();
     assert_eq!(changed["effective_privilege_level"], 37);
 
@@ -88,11 +88,11 @@ async fn collaborator_is_added_listed_edits_and_is_removed() {
 async fn response_only_fields_are_ignored_in_requests() {
     let scene = restricted().await;
     let sent = json!({
-        "user_uuid": uuid(&scene.ann).await, "level": "37", "id": uuid::Uuid::max(), "dashboard_id": 99,
+        "user_uuid": uuid(&scene.ann).await, "level": "37", "id": Uuid::max(), "dashboard_id": 99,
         "user": embedded(&scene.bob).await, "added_at": "2001-01-01", "updated_at": "2001-01-01",
     });
     let added = scene.creator.post(&scene.collaborators(), sent).await;
-    assert_ne!(added.body["id"], json!(uuid::Uuid::max()));
+    assert_ne!(added.body["id"], json!(Uuid::max()));
     let ann = shown(&scene, &added.body["id"], &scene.ann, BEGAN).await;
     added.assert_is(201, ann.clone());
     scene.max.get(&scene.collaborators()).await.assert_is(200, json!([ann]));
@@ -109,7 +109,7 @@ async fn adding_a_collaborator_fails_with_the_first_applicable_error() {
     let (ann, bob) = (uuid(&scene.ann).await, uuid(&scene.bob).await);
     let (eve, cleo) = (uuid(&stranger).await, uuid(&scene.creator).await);
     let (ada, owner) = (uuid(&scene.admin).await, uuid(scene.owner()).await);
-    let nobody = json!(uuid::Uuid::max());
+    let nobody = json!(Uuid::max());
 
     // Rights are checked before fields.
     for sent in [json!({}), json!({ "user_uuid": ann, "level": 37 })] {

@@ -45,7 +45,7 @@ async fn certificate_is_described_with_its_holder_issuer_and_end() {
         "not_before": "2000-01-01T00:00:00Z", "not_after": "2024-01-01T00:00:00Z", "is_expired": false,
     });
     owner.get(&path).await.assert_is(200, expected.clone());
-    clock.advance(std::time::Duration::from_hours(24 * 60));
+    clock.advance(Duration::from_hours(24 * 60));
     expected["is_expired"] = true.into();
     owner.get(&path).await.assert_is(200, expected);
     let long = format!("idp\u{7}{}", "x".repeat(2_000));

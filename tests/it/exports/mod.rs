@@ -467,8 +467,7 @@ async fn after_an_import_without_secrets_old_keys_fail_and_other_data_is_present
         assert_eq!(TestClient::of(routes.clone(), key).get("/api/users/@me/").await.status, 401);
     }
     let wanted = Operation::KeyCreate(new_key(OWNER, "anew"));
-    let made =
-        steward::testing::operator::perform(&app, wanted, Progress::silent()).await.expect("a key");
+    let made = perform(&app, wanted, Progress::silent()).await.expect("a key");
     let caller = TestClient::of(routes, made["value"].as_str().expect("a value"));
     let dashboards = all.workspace.dashboards("");
     let expected = all.workspace.owner.get(&dashboards).await.ok();

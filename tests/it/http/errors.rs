@@ -23,7 +23,7 @@ impl TestResponse {
     }
 }
 
-async fn post(caller: &TestClient, path: &str, body: impl Into<axum::body::Body>) -> TestResponse {
+async fn post(caller: &TestClient, path: &str, body: impl Into<Body>) -> TestResponse {
     caller.fetch(Method::POST, path, &JSON, body).await
 }
 
@@ -181,7 +181,7 @@ async fn valid_request_id_is_used_and_otherwise_generated() {
             answer.headers[REQUEST_ID].to_str().expect("text").to_owned()
         };
         assert_eq!(shown("a.B_9-").await, "a.B_9-");
-        let made: uuid::Uuid = shown("a b").await.parse().expect("a UUID");
+        let made: Uuid = shown("a b").await.parse().expect("a UUID");
         assert_eq!(made.get_version_num(), 7);
     }
 }

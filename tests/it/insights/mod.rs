@@ -194,7 +194,7 @@ async fn every_visible_change_moves_the_modification_and_equal_values_change_not
         json!({"order": 1}),
         json!({"query": null, "filters": {"insight": "TRENDS"}}),
     ] {
-        clock.advance(std::time::Duration::from_secs(1));
+        clock.advance(Duration::from_secs(1));
         let before = owner.get(&one).await;
         let changed = ann.patch(&one, sent.clone()).await.ok();
         for name in ["updated_at", "last_modified_at"] {
@@ -202,7 +202,7 @@ async fn every_visible_change_moves_the_modification_and_equal_values_change_not
         }
         assert_eq!(changed["last_modified_by"]["id"], ann_id, "{sent}");
         assert_eq!(changed["created_at"], last["created_at"]);
-        clock.advance(std::time::Duration::from_secs(1));
+        clock.advance(Duration::from_secs(1));
         let again = owner.patch(&one, sent.clone()).await;
         assert_eq!(again.body["updated_at"], changed["updated_at"], "{sent}");
         assert_eq!(again.body["last_modified_by"]["id"], ann_id, "{sent}");

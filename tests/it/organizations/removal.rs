@@ -514,7 +514,7 @@ async fn check_finds_dangling_rules_and_collaborators_during_a_deletion() {
             })?;
         }
         for (dashboard, user) in [(board, nobody), (nowhere, ann)] {
-            let id = CollaboratorId(uuid::Uuid::nil());
+            let id = CollaboratorId(Uuid::nil());
             tx.put(&Collaborator {
                 organization,
                 project,

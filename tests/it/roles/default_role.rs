@@ -28,7 +28,7 @@ async fn default_role_is_set_shown_and_cleared() {
     let before = owner.get(&organization).await.ok();
     assert_eq!(before["default_role_id"], Value::Null);
 
-    clock.advance(std::time::Duration::from_mins(1));
+    clock.advance(Duration::from_mins(1));
     let set = set_default(&workspace, &role["id"]).await;
     let mut expected = before.clone();
     expected["default_role_id"] = role["id"].clone();
@@ -42,7 +42,7 @@ async fn default_role_is_set_shown_and_cleared() {
     assert_eq!(column(&listed, "is_default"), [true, false]);
 
     // Sending the same role again, or other fields, changes nothing.
-    clock.advance(std::time::Duration::from_mins(1));
+    clock.advance(Duration::from_mins(1));
     assert_eq!(set_default(&workspace, &role["id"]).await, expected);
     let tags = async || [owner.get(&path).await.tag(), owner.get(&organization).await.tag()];
     let known = tags().await;
@@ -177,7 +177,7 @@ async fn deleting_the_default_role_clears_it_and_moves_the_organizations_version
     let known = before.tag();
     workspace.owner.delete(&other).await.assert_empty(204);
     assert_eq!(workspace.owner.get(&organization).await.tag(), known);
-    clock.advance(std::time::Duration::from_mins(1));
+    clock.advance(Duration::from_mins(1));
     workspace.owner.delete(&path).await.assert_empty(204);
     let shown = workspace.owner.get(&organization).await;
     let mut expected = before.body;

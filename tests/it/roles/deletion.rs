@@ -49,12 +49,12 @@ async fn crowd(workspace: &Workspace, role: RoleId, size: u64) {
             let id = UserId(number);
             let mut other = user.clone();
             (other.meta.id, other.fields.id) = (id, id);
-            other.meta.uuid.0 = uuid::Uuid::from_u128(number.into());
+            other.meta.uuid.0 = Uuid::from_u128(number.into());
             other.fields.email = format!("u{number}@corp.example");
             tx.put(&other)?;
             tx.put(&Membership {
                 user: id,
-                id: MembershipId(uuid::Uuid::from_u128(number.into())),
+                id: MembershipId(Uuid::from_u128(number.into())),
                 level: Level::Member,
                 ..model.clone()
             })?;
@@ -62,7 +62,7 @@ async fn crowd(workspace: &Workspace, role: RoleId, size: u64) {
                 organization,
                 role,
                 user: id,
-                id: RoleMembershipId(uuid::Uuid::from_u128(number.into())),
+                id: RoleMembershipId(Uuid::from_u128(number.into())),
                 joined_at: model.joined_at,
                 updated_at: model.joined_at,
                 listed: true,
@@ -89,12 +89,12 @@ async fn large_role_is_gone_at_once_and_its_memberships_are_deleted_in_batches()
     deleted.await.expect("deleted");
     workspace.owner.get(&path).await.assert_not_found("Not found.");
     assert_eq!(count::<RoleMembership>(&workspace), 700);
-    let member = format!("{path}role_memberships/{}/", uuid::Uuid::from_u128(1700));
+    let member = format!("{path}role_memberships/{}/", Uuid::from_u128(1700));
     workspace.owner.get(&member).await.assert_not_found("Not found.");
     workspace.assert_file_valid().await;
     // A new role may have the name at once, and members may leave meanwhile.
     add_role(&workspace, "Data").await;
-    let leaver = uuid::Uuid::from_u128(1800);
+    let leaver = Uuid::from_u128(1800);
     let leaver = workspace.organization(&format!("members/{leaver}/"));
     workspace.owner.delete(&leaver).await.assert_empty(204);
     while store.write(cascade_delete::delete_batch).await.expect("deleted") {

@@ -85,7 +85,7 @@ async fn restored_copy_of_a_data_file_has_no_session() {
     prepared.expect("a valid copy").swap("1").expect("restored");
     let store = Store::open(&workspace.path(), 0).expect("the restored file");
     assert_eq!(sizes(&store), [0; 6]);
-    let app = steward::App::new(store, steward::Config::default()).expect("a service");
+    let app = App::new(store, Config::default()).expect("a service");
     for session in sessions {
         assert!(app.verify_session(&session.text).is_err());
     }
@@ -111,7 +111,7 @@ async fn sessions_survive_a_restart() {
     let (workspace, sessions) = signed_in().await;
     workspace.app.close().await;
     let store = workspace.open_store();
-    let app = steward::App::new(store, steward::Config::default()).expect("a service");
+    let app = App::new(store, Config::default()).expect("a service");
     for session in sessions {
         assert!(app.verify_session(&session.text).is_ok());
     }

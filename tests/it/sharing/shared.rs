@@ -146,7 +146,7 @@ async fn invalid_tokens_all_return_the_same_response() {
     opens_nothing(&workspace, &board.token(&workspace.owner).await).await;
     let expired = board.enable(&workspace.owner, true).await;
     let disabled = board.refresh(&workspace.owner).await;
-    clock.advance(std::time::Duration::from_mins(5));
+    clock.advance(Duration::from_mins(5));
     opens_nothing(&workspace, &expired).await;
     board.enable(&workspace.owner, false).await;
     opens_nothing(&workspace, &disabled).await;
