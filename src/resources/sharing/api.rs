@@ -5,7 +5,7 @@
 
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
-use crate::resources::dashboards::tiles::{self, Content, Meta, Tile};
+use crate::resources::dashboards::tiles::{Content, Meta, Tile};
 use crate::resources::dashboards::{self, Dashboard, Details, DetailsFields};
 use crate::resources::projects;
 use crate::resources::shared::prelude::*;
@@ -83,6 +83,13 @@ pub struct SharedTile {
     pub insight: Option<SharedInsight>,
     /// The text on the tile.
     pub text: Option<SharedText>,
+}
+
+/// The stored fields of a tile that are public. The others, some of them free-form, are not parsed.
+#[derive(Deserialize)]
+struct TileFields {
+    layouts: Map<String, Value>,
+    color: Option<String>,
 }
 
 /// The public fields of an insight.
@@ -166,8 +173,8 @@ pub fn for_each_tile(
             continue;
         }
         let key = (tile.project, tile.dashboard, tile.id);
-        let Some(Tile { fields, .. }) = tx.find(&key)? else { continue };
-        let tiles::Fields { layouts, color, .. } = fields;
+        let found = tx.view::<Tile, _>(&key, |row| parse_fields(&row))?;
+        let Some(TileFields { layouts, color }) = found else { continue };
         show(SharedTile { id: tile.id, layouts, color, order, insight, text })?;
         order += 1;
     }
