@@ -82,6 +82,12 @@ fn idle_connections_of_one_address_do_not_block_others() {
     idle.retain(|connection| !connection.is_closed_now());
     assert_eq!(idle.len(), 8);
     idle.iter_mut().for_each(is_served);
+    // The same limit holds for connections without a request. Those that have been open longest are closed.
+    let mut silent: Vec<_> = (0..12).map(|_| served.connect_from(NEWCOMER)).collect();
+    for connection in &mut silent[..4] {
+        assert!(connection.is_closed());
+    }
+    assert!(silent[4..].iter().all(|connection| !connection.is_closed_now()));
     served.server.stop();
 }
 

@@ -305,10 +305,12 @@ fn plain_http_and_invalid_data_on_the_tls_port_are_rejected_at_once() {
 
 #[test]
 fn handshake_counts_as_a_connection_and_a_silent_one_is_replaced() {
-    let (pair, _site, _, server) = serving(&["--connections", "1"]);
-    let mut silent = raw(server.address);
-    assert!(pair.connect(&server).unwrap().is_served());
-    assert!(matches!(silent.read(&mut [0]), Ok(0)), "the connection was not closed to make room");
+    for limit in ["--connections", "--connections-per-address"] {
+        let (pair, _site, _, server) = serving(&[limit, "1"]);
+        let mut silent = raw(server.address);
+        assert!(pair.connect(&server).unwrap().is_served());
+        assert!(matches!(silent.read(&mut [0]), Ok(0)), "{limit}: no room was made");
+    }
 }
 
 #[test]
