@@ -26,6 +26,8 @@ const CURRENT_INVITES: &str = "/api/organizations/@current/invites/";
 const VICTIM: &str = "victim@x.example";
 const NO_ADDRESS: &str = "Enter a valid email address.";
 const FULL: &str = "This organization has the maximum number of mails waiting to be sent (1000).";
+/// A delay after which the messages in the outbox are not due during a test.
+const LATER: Duration = Duration::from_mins(30);
 
 /// Returns the configuration of a service that sends mail to this server.
 pub fn sending_to(mut config: Config, server: &MailServer) -> Config {
@@ -34,10 +36,10 @@ pub fn sending_to(mut config: Config, server: &MailServer) -> Config {
     config
 }
 
-/// Adds messages of the first organization to the outbox that are due in half an hour.
-async fn fill_outbox(workspace: &Workspace, count: u128) {
+/// Adds messages of the first organization to the outbox that are due after this time.
+async fn fill_outbox(workspace: &Workspace, count: u128, delay: Duration) {
     let organization = workspace.made.organization_id;
-    let due_at = workspace.app.now().plus(Duration::from_mins(30));
+    let due_at = workspace.app.now().plus(delay);
     let message = move |number: u128| {
         let id = Uuid::from_u128(0x0bec_0000_0000_7000_9000_0000_0000_0000 + number);
         let (to, by) = (format!("{number}@x.example"), UserId(id.as_u64_pair().1));
@@ -71,7 +73,7 @@ async fn unsent() -> Workspace {
 async fn outbox_messages_per_organization_are_limited_to_one_thousand() {
     let workspace = unsent().await;
     let (other, _) = workspace.outsider("eve").await;
-    fill_outbox(&workspace, 1_000).await;
+    fill_outbox(&workspace, 1_000, LATER).await;
     let sent = json!({ "target_email": "ann@x.example" });
     let refused = workspace.owner.post(&invites(&workspace, ""), sent.clone()).await;
     refused.assert_invalid_body("limit_reached", FULL);
@@ -93,7 +95,7 @@ async fn announcements_use_at_most_half_of_the_outbox() {
     let workspace = unsent().await;
     let sent = json!({ "target_email": "ann@x.example", "send_email": false });
     let made = invite(&workspace.owner, &workspace, sent).await;
-    fill_outbox(&workspace, 500).await;
+    fill_outbox(&workspace, 500, LATER).await;
     let fields = json!({ "first_name": "Ann" });
     let joined = Offer::of(&made).accept(&workspace.anonymous(), fields).await;
     assert_eq!(joined.status, 201, "{}", joined.body);
@@ -115,11 +117,30 @@ async fn takeover_mail_is_sent_even_if_the_outbox_is_full() {
     let link = eve.post(CURRENT_INVITES, sent.clone()).await.ok();
     Offer::of(&link).accept(&anonymous, json!({ "first_name": "E" })).await.ok();
     let made = invite(&workspace.owner, &workspace, sent).await;
-    fill_outbox(&workspace, 1_000).await;
+    fill_outbox(&workspace, 1_000, LATER).await;
     let before = waiting(&workspace);
     let fields = json!({ "first_name": "V", "take_over": true });
     mailed(&workspace, &made).accept(&anonymous, fields).await.ok();
     assert_eq!(waiting(&workspace), before + 1);
+    workspace.app.close().await;
+}
+
+/// More messages wait than the worker reads at once.
+#[tokio::test]
+async fn messages_waiting_for_a_quota_do_not_hold_up_other_mail() {
+    let mut server = MailServer::start();
+    let (config, _) = with_clock();
+    let workspace = Workspace::with(sending_to(config, &server)).await;
+    let (eve, _) = workspace.outsider("eve").await;
+    let key = PaceKey::Organization(workspace.made.organization_id);
+    let used = Pace { key, attempts: vec![workspace.app.now(); 100], paused_until: None };
+    workspace.write(move |tx: &mut WriteTx<'_>| tx.put(&used)).await;
+    fill_outbox(&workspace, 3_000, Duration::ZERO).await;
+    for number in 0..10 {
+        let to = format!("{number}@eve.example");
+        eve.post(CURRENT_INVITES, json!({ "target_email": to })).await.ok();
+        assert_eq!(server.mail().await.to, [to]);
+    }
     workspace.app.close().await;
 }
 
