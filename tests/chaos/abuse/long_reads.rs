@@ -17,7 +17,7 @@ use steward::testing::resources::dashboards::Dashboard;
 use steward::testing::store::{BoundedRead, Order, Table, Tx, Window};
 
 use super::metered;
-use crate::support::metrics::Numbers;
+use crate::support::metrics::{Numbers, is};
 use crate::support::sharing::{Board, add_text};
 use crate::support::{TestClient, Workspace, eventually, eventually_async};
 
@@ -272,7 +272,14 @@ async fn queue_limit_for_searches_affects_only_its_own_organization() {
     assert!(answered.iter().all(|answer| answer.status == 200));
     let numbers = Numbers::at_once(&workspace.app);
     assert!((numbers.value("steward_long_reads_refused_total", &[]) - 1.0).abs() < 0.1);
+    // A search whose client disconnects while it waits never runs.
+    waiting.truncate(31);
+    let (before, left) = (long_reads(&workspace), held.len() + waiting.len());
     drop(ends);
     join_all(held).await;
     assert!(join_all(waiting).await.iter().all(|answer| answer.status == 200));
+    let is_free = || (workspace.app.long_reads().used() == 0).then_some(());
+    eventually("no slot is in use", is_free).await;
+    let ran = long_reads(&workspace) - before;
+    assert!(is(ran, u32::try_from(left).expect("few")), "{ran} long reads instead of {left}");
 }
