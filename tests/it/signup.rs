@@ -373,6 +373,8 @@ async fn removed_or_demoted_member_gains_nothing_by_their_own_invites() {
     workspace.owner.patch(&path, json!({ "level": 8 })).await.ok();
     high.accept(&anonymous, fields()).await.ok();
     workspace.owner.delete(&path).await.assert_empty(204);
+    // The invites were deleted, so a later membership makes none valid again.
+    workspace.rejoin("adam@corp.example", Level::Admin).await;
     for offer in [&inside, &plain] {
         is_unknown(&offer.accept(&anonymous, fields()).await);
     }

@@ -206,11 +206,14 @@ async fn invite_expires_after_its_time_to_live() {
 async fn combined_invite_keeps_the_level_of_a_pending_invite() {
     let (workspace, clock) = Workspace::timed().await;
     let member = workspace.member("ann", Level::Member).await;
+    let admin = workspace.member("ben", Level::Admin).await;
     let sent = |level: i64| json!({ "target_email": "new@x.example", "level": level, "combine_pending_invites": true });
     // Without a pending invite, the new one gets its own values.
     assert_eq!(invite(&workspace.owner, &workspace, sent(8)).await["level"], 8);
     assert_eq!(invite(&workspace.owner, &workspace, sent(1)).await["level"], 8);
-    // A plain member cannot grant more than the own level.
+    // Nobody can grant more than the own level.
+    assert_eq!(invite(&workspace.owner, &workspace, sent(15)).await["level"], 15);
+    assert_eq!(invite(&admin, &workspace, sent(1)).await["level"], 8);
     assert_eq!(invite(&member, &workspace, sent(1)).await["level"], 1);
     // An expired invite is not combined.
     invite(&workspace.owner, &workspace, sent(15)).await;
