@@ -8,8 +8,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::nodes::Cluster;
-use crate::nodes::load::Load;
+use crate::nodes::load::{Load, gaps};
 use crate::sizes::{seed, size};
+use crate::support::process::{all_rows, id_and_name};
 use crate::support::sim::TestRng;
 
 const KILLS: u64 = 12;
@@ -36,6 +37,7 @@ fn restore_after_a_kill_and_damage_returns_all_writes_before_the_backup() {
         load.goes_on([0], 60);
         before = load.created();
         node.folder.json(&["backup", "copy.redb"]);
+        node.folder.json(&["export", "--secrets", "copy.jsonl"]);
         load.goes_on([0], 60);
         node.kill();
     });
@@ -52,10 +54,20 @@ fn restore_after_a_kill_and_damage_returns_all_writes_before_the_backup() {
     let restored = node.folder.json(&["restore", "copy.redb"]);
     assert!(restored["replaced"].is_string(), "the damaged file must be kept: {restored}");
     node.folder.check();
+    node.folder.json(&["import", "copy.jsonl", "--data", "imported.redb"]);
+    assert_eq!(node.folder.json(&["check", "--data", "imported.redb"])["problem_count"], 0);
+    // Each has one moment of the load.
+    for data in ["steward.redb", "imported.redb"] {
+        let server = node.folder.serve(&["--data", data]);
+        let get = |path: &str| server.get(path, &cluster.key).ok();
+        let (rows, count) = all_rows(&cluster.dashboards, get);
+        assert_eq!(gaps(&rows, count), None, "{data}");
+        let found: BTreeMap<_, _> = rows.iter().map(id_and_name).collect();
+        let lost = before.iter().filter(|(id, name)| found.get(*id) != Some(*name));
+        assert_eq!(lost.count(), 0, "{data} lost some of {before:?}: {found:?}");
+        server.stop();
+    }
     node.restart();
-    let found: BTreeMap<_, _> = cluster.list(0).0.into_iter().collect();
-    let lost: Vec<_> = before.iter().filter(|(id, name)| found.get(*id) != Some(*name)).collect();
-    assert!(lost.is_empty(), "lost {lost:?}");
     let more = Load::new(&cluster);
     more.run(|| more.goes_on([0], 40));
     let report = more.end();

@@ -225,7 +225,7 @@ fn is_half(dashboard: &Value) -> bool {
 }
 
 /// Returns what is missing in a whole list of dashboards.
-fn gaps(rows: &[Value], count: u64) -> Option<String> {
+pub fn gaps(rows: &[Value], count: u64) -> Option<String> {
     let ids: BTreeSet<u64> = rows.iter().map(|row| id_and_name(row).0).collect();
     let (first, last) = (ids.first()?, ids.last()?);
     let shown = ids.len() as u64;
