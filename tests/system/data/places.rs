@@ -11,7 +11,7 @@ use rustix::process::geteuid;
 use serde_json::Value;
 
 use crate::support::process::{
-    CommandOutput, DataFolder, NOBODY, OWNER, Server, as_nobody, cleared, until,
+    CommandOutput, DataFolder, NOBODY, OWNER, Server, as_nobody, cleared, request, until,
 };
 
 fn mode(path: &Path) -> u32 {
@@ -180,6 +180,15 @@ fn data_file_of_a_killed_server_is_read_without_a_repair() {
     let (project, key) = (&made["project_id"], made["api_key"].as_str().expect("a key"));
     let server = site.serve(&[]);
     assert_eq!(takes_writes(&server, project, key), (true, 201));
+    let path = format!("/api/projects/{project}/dashboards/");
+    let once = request("POST", &path, key, "Idempotency-Key: one\r\n", r#"{"name": "Once"}"#);
+    let send = |server: &Server| {
+        let mut connection = server.connect();
+        connection.write(&once).expect("sent");
+        connection.reply().expect("an answer")
+    };
+    let first = send(&server);
+    assert_eq!((first.status, first.header("idempotent-replayed")), (201, None));
     server.kill();
     assert!(site.path("steward.redb.sock").exists(), "a killed server must leave its socket");
     let before = state(&site.data());
@@ -196,8 +205,13 @@ fn data_file_of_a_killed_server_is_read_without_a_repair() {
     for whole in ["copy.redb", "restored.redb", "steward.redb"] {
         assert_eq!(site.json(&["check", "--data", whole])["problem_count"], 0);
         let server = site.serve(&["--data", whole]);
-        assert_eq!(server.dashboards(project, key).len(), 1, "{whole}");
+        assert_eq!(server.dashboards(project, key).len(), 2, "{whole}");
         assert_eq!(site.json(&["user", "list", "--data", whole])["results"][0]["id"], 1);
+        if whole == "steward.redb" {
+            let again = send(&server);
+            assert_eq!(again.header("idempotent-replayed"), Some("true"));
+            assert_eq!((again.status, again.json()), (201, first.json()));
+        }
         server.stop();
     }
 }
