@@ -135,7 +135,8 @@ async fn admin_of_a_project_by_a_role_edits_its_rules_and_no_organization() {
     scene.ann.patch(&path, json!({ "name": "Mine" })).await.assert_denied(low);
     scene.ann.patch(&scene.workspace.organization(""), json!({})).await.assert_denied(low);
     let sent = json!({ "resource": "dashboard", "access_level": "viewer" });
-    for caller in [&scene.ann, &scene.creator] {
+    scene.grant("max", "admin").await;
+    for caller in [&scene.ann, &scene.max, &scene.creator] {
         caller.put(&scene.of_all(), sent.clone()).await.assert_denied(NOT_ORGANIZATION_ADMIN);
     }
 
