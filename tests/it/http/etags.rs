@@ -84,10 +84,10 @@ async fn matching_if_none_match_returns_304() {
         let head = owner.fetch(Method::HEAD, &path, &[("if-none-match", &tag)], "").await;
         is_not_modified(&head, &tag);
         for sent in ["\"other\"", "", "\"", tag.trim_matches('"')] {
-            get_if_none_match(owner, &path, sent).await.assert_is(200, shown.body.clone());
+            get_if_none_match(&owner, &path, sent).await.assert_is(200, shown.body.clone());
         }
         owner.patch(&path, change).await.ok();
-        assert_eq!(get_if_none_match(owner, &path, &tag).await.status, 200, "{path}");
+        assert_eq!(get_if_none_match(&owner, &path, &tag).await.status, 200, "{path}");
     }
 }
 
