@@ -61,6 +61,10 @@ async fn each_right_that_ends_is_refused_with_the_next_request() {
         ann.workspace.set_rule(&project, Some(ANN), level).await;
         if opens { ann.works().await } else { ann.is_denied(NO_ACCESS).await }
     }
+    // From now on, only the membership gives access.
+    ann.workspace.set_rule(&project, Some(ANN), Value::Null).await;
+    ann.workspace.set_private(false).await;
+    ann.works().await;
     let allow = |allowed: bool| json!({ "members_can_use_personal_api_keys": allowed });
     ann.owner_patches(&ann.workspace.organization(""), allow(false)).await;
     ann.is_denied("Organization 'Corp' does not allow using personal API keys. Contact an admin to enable personal API keys for this organization.").await;
