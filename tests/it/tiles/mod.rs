@@ -381,7 +381,7 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
 
 #[tokio::test]
 async fn tile_is_inaccessible_from_other_dashboards_projects_and_organizations() {
-    let (workspace, owner, (id, one), tile) = with_insight().await;
+    let (workspace, owner, (_, one), tile) = with_insight().await;
     let text = put_texts(&owner, &one, &["secret"]).await[0].clone();
     let before = owner.get(&one).await.ok();
     let (_, beside) = make(&workspace, &owner, json!({})).await;
