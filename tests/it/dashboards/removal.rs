@@ -6,7 +6,7 @@ use steward::testing::resources::dashboards::insights::Insight;
 
 use crate::dashboards::{at_the_moment, detail, item, make};
 use crate::support::prelude::*;
-use crate::tiles::{put_insight, put_texts, shown, shown_of, with_insight};
+use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 #[tokio::test]
 async fn only_deleted_false_restores_a_dashboard() {
@@ -76,7 +76,9 @@ async fn deleted_dashboard_is_returned_once_and_delete_insights_only_where_it_is
 
 #[tokio::test]
 async fn restored_dashboard_has_all_its_tiles() {
-    let (workspace, owner, (id, one), tile) = with_insight().await;
+    let (workspace, owner) = at_the_moment().await;
+    let (id, one) = make(&workspace, &owner, json!({})).await;
+    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
     put_texts(&owner, &one, &["kept", "removed before"]).await;
     let whole = owner.get(&one).await.ok();
     let last = whole["tiles"][2]["id"].clone();

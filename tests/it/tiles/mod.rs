@@ -63,9 +63,9 @@ pub async fn put_texts(caller: &TestClient, one: &str, bodies: &[&str]) -> Vec<V
     tiles.as_array().expect("tiles")[known..].to_vec()
 }
 
-/// A workspace at the test's time, its owner, a dashboard with its path, and the tile of an insight on it.
+/// A workspace, its owner, a dashboard with its path, and the tile of an insight on it.
 pub async fn with_insight() -> (Workspace, TestClient, (u64, String), u64) {
-    let (workspace, owner) = at_the_moment().await;
+    let (workspace, owner) = Workspace::owned().await;
     let made = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, made.0, json!("I"), json!({})).await;
     (workspace, owner, made, tile)
