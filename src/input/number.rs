@@ -106,7 +106,7 @@ fn from_number(number: &Number) -> Option<i128> {
     number.as_f64().filter(|float| float.fract() == 0.0).map(|float| float as i128)
 }
 
-/// The integer id of an object, with the coercions of [`Integer`](super::Integer).
+/// The integer id of an object, with the coercions of [`Integer`].
 ///
 /// The rule checks whether the object exists. A negative number or one that is too large reads as
 /// `u64::MAX`, which is never assigned. Zero stays zero, because PostHog reads a zero as "no object" in
