@@ -337,10 +337,12 @@ impl InsightItems {
         let deleted_by = deleted_by.transpose()?;
         if *is_basic {
             let own = basic_fields(row)?;
-            let item = basic(tx, row, &own, view, users)?;
-            return items.push(BasicInsight { deleted_at, deleted_by, ..item });
+            let mut item = basic(tx, row, &own, view, users)?;
+            (item.deleted_at, item.deleted_by) = (deleted_at, deleted_by);
+            return items.push(item);
         }
-        let item = insights::body(tx, row, &view.tiles, view.rights, users)?;
-        items.push(InsightBody { deleted_at, deleted_by, ..item })
+        let mut item = insights::body(tx, row, &view.tiles, view.rights, users)?;
+        (item.deleted_at, item.deleted_by) = (deleted_at, deleted_by);
+        items.push(item)
     }
 }
