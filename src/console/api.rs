@@ -174,41 +174,47 @@ impl Versioned {
     }
 }
 
-impl Api {
-    /// Reads an object. `path` begins with `/api/` and is percent-encoded.
+/// The answer to a request that reads an object.
+pub(super) struct Answer(Result<Reply>);
+
+impl Answer {
+    /// Reads the object.
     ///
     /// # Errors
     /// The error of the API; 500 if the response has another form.
-    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        let reply = self.send(self.request(Method::GET, path), Body::empty()).await?;
-        serde_json::from_slice(&reply.body).map_err(Error::internal)
+    pub(super) fn read<T: DeserializeOwned>(self) -> Result<T> {
+        serde_json::from_slice(&self.0?.body).map_err(Error::internal)
     }
 
     /// Reads an object that the session may lack the scope for. Returns `None` in that case.
     ///
     /// # Errors
-    /// The other errors of [`get`](Self::get).
-    pub(super) async fn get_if_allowed<T: DeserializeOwned>(
-        &self,
-        path: &str,
-    ) -> Result<Option<T>> {
-        if_allowed(self.get(path).await)
+    /// The other errors of [`read`](Self::read).
+    pub(super) fn read_if_allowed<T: DeserializeOwned>(self) -> Result<Option<T>> {
+        if_allowed(self.read())
+    }
+}
+
+impl Api {
+    /// Requests an object. `path` begins with `/api/` and is percent-encoded.
+    pub(super) async fn get(&self, path: &str) -> Answer {
+        Answer(self.send(self.request(Method::GET, path), Body::empty()).await)
     }
 
     /// Reads the key of the session. Returns `None` in a session without a key.
     ///
     /// # Errors
-    /// As [`get_if_allowed`](Self::get_if_allowed).
+    /// As [`Answer::read_if_allowed`].
     pub(super) async fn key(&self) -> Result<Option<Key>> {
-        self.get_if_allowed("/api/personal_api_keys/@current/").await
+        self.get("/api/personal_api_keys/@current/").await.read_if_allowed()
     }
 
     /// Reads an object with its version.
     ///
     /// # Errors
-    /// As [`get`](Self::get).
+    /// As [`Answer::read`].
     pub(super) async fn get_versioned(&self, path: &str) -> Result<Versioned> {
-        let reply = self.send(self.request(Method::GET, path), Body::empty()).await?;
+        let reply = self.get(path).await.0?;
         let body = serde_json::from_slice(&reply.body).map_err(Error::internal)?;
         Ok(Versioned { body, version: reply.etag })
     }

@@ -119,7 +119,7 @@ pub(super) async fn list_page<Row: DeserializeOwned>(
 ) -> Result<ListPage<Row>, Failure> {
     let ListSpec { api, api_query, page, page_query } = list;
     let path = api_query.at(Paging::offset(&request.visit)).url(&api);
-    let List { count, results: rows } = request.api.get::<List<Row>>(&path).await?;
+    let List { count, results: rows } = request.api.get(&path).await.read::<List<Row>>()?;
     let url = |offset| page_query.clone().at(offset).url(&page);
     let paging = Paging::new(&request.visit, OFFSET, rows.len(), count, PAGE_SIZE, url)?;
     Ok(ListPage { rows, paging, command: Command::get(&request.visit, &path) })

@@ -55,9 +55,9 @@ impl Account {
     /// Loads the user. A session without the scope `user:read` has no names, and sees the organizations that it may list, or
     /// else those that its key is limited to.
     pub(super) async fn load(api: &Api) -> Result<Self> {
-        let Some(me) = api.get_if_allowed::<Me>("/api/users/@me/").await? else {
+        let Some(me) = api.get("/api/users/@me/").await.read_if_allowed::<Me>()? else {
             let path = format!("/api/organizations/?limit={MAX_ORGANIZATIONS}");
-            let found = api.get_if_allowed::<List<OrganizationName>>(&path).await?;
+            let found = api.get(&path).await.read_if_allowed::<List<OrganizationName>>()?;
             let organizations = if let Some(found) = found {
                 organization_links(&found.results)
             } else {
@@ -153,7 +153,7 @@ impl Tenant {
 
 /// Returns the first project that the session may list, or else the first one that its key is limited to.
 async fn first_project(api: &Api) -> Result<Option<u64>> {
-    let listed = api.get_if_allowed::<List<ProjectName>>("/api/projects/?limit=1").await?;
+    let listed = api.get("/api/projects/?limit=1").await.read_if_allowed::<List<ProjectName>>()?;
     Ok(match listed {
         Some(listed) => listed.results.first().map(|project| project.id),
         None => projects_of_key(api).await?.first().copied(),
@@ -168,7 +168,7 @@ async fn projects_of_key(api: &Api) -> Result<Vec<u64>> {
 /// Returns the projects of an organization, as far as the session may list them.
 async fn projects_of(api: &Api, organization: &str) -> Result<Vec<TenantLink>> {
     let path = format!("/api/organizations/{organization}/projects/?limit={MAX_PROJECTS}");
-    let found = api.get_if_allowed::<List<ProjectName>>(&path).await?;
+    let found = api.get(&path).await.read_if_allowed::<List<ProjectName>>()?;
     Ok(found.map_or(Vec::new(), |found| project_links(&found.results)))
 }
 
@@ -179,7 +179,7 @@ fn project_links(projects: &[ProjectName]) -> Vec<TenantLink> {
 /// Loads a project outside of the current organization, with its organization's id and projects. A session that may not read
 /// the project has those that its key is limited to, without their names.
 async fn elsewhere(api: &Api, id: u64) -> Result<(Option<String>, Vec<TenantLink>)> {
-    let found = api.get_if_allowed::<Project>(&format!("/api/projects/{id}/")).await?;
+    let found = api.get(&format!("/api/projects/{id}/")).await.read_if_allowed::<Project>()?;
     let Some(project) = found else {
         let link = |id| TenantLink::project(id, &format!("Project {id}"));
         return Ok((None, projects_of_key(api).await?.into_iter().map(link).collect()));

@@ -147,7 +147,7 @@ pub(super) async fn confirm_delete(
 ) -> PageResult {
     let object = ObjectPath::of(&request.visit, objects)?;
     let done = with_notice(&object.list(), notice);
-    let found: Result<Value> = request.api.get(&object.api(rest)).await;
+    let found: Result<Value> = request.api.get(&object.api(rest)).await.read();
     let found = found.map_err(|error| answered_before(&request, error, &done))?;
     let name = found.get(name).and_then(Value::as_str).unwrap_or_default();
     let question = object.deletion(name, text, object.write(destroy));

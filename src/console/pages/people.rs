@@ -21,7 +21,7 @@ impl People {
     pub(super) async fn load(api: &Api, organization: Option<&str>) -> Result<Self> {
         let Some(id) = organization else { return Ok(Self::default()) };
         let path = format!("/api/organizations/{id}/members/?limit={MAX_MEMBERS}");
-        let found = api.get_if_allowed::<List<Member>>(&path).await?;
+        let found = api.get(&path).await.read_if_allowed::<List<Member>>()?;
         Ok(Self(found.unwrap_or_default().results))
     }
 
@@ -84,7 +84,7 @@ impl MemberSearch {
         let limit = MAX_FOUND.to_string();
         let query = Query::of([("limit", &*limit), ("order", "joined_at"), ("search", &self.text)]);
         let path = query.url(&format!("/api/organizations/{organization}/members/"));
-        let found: List<T> = request.api.get_if_allowed(&path).await?.unwrap_or_default();
+        let found: List<T> = request.api.get(&path).await.read_if_allowed()?.unwrap_or_default();
         self.is_cut = !found.is_complete();
         Ok((self, found))
     }
@@ -204,12 +204,14 @@ impl Subjects {
     /// The errors of the API, except refusals.
     pub(super) async fn load(request: &SignedIn, project: &str, page: &str) -> Result<Self> {
         let api = &request.api;
-        let found = api.get_if_allowed::<Project>(&format!("/api/projects/{project}/")).await?;
+        let found =
+            api.get(&format!("/api/projects/{project}/")).await.read_if_allowed::<Project>()?;
         let Some(Project { organization, .. }) = found else {
             return Ok(Self { roles: Some(Vec::new()), ..Self::default() });
         };
         let path = format!("/api/organizations/{organization}/members/?limit={MAX_SUBJECTS}");
-        let mut members = api.get_if_allowed::<List<Member>>(&path).await?.unwrap_or_default();
+        let mut members =
+            api.get(&path).await.read_if_allowed::<List<Member>>()?.unwrap_or_default();
         let mut names = HashMap::new();
         note(&mut names, &members);
         let mut search = None;
@@ -221,7 +223,7 @@ impl Subjects {
         }
         let path =
             format!("/api/organizations/{organization}/roles/?limit={MAX_SUBJECTS}&basic=true");
-        let roles = api.get_if_allowed::<List<Role>>(&path).await?.unwrap_or_default();
+        let roles = api.get(&path).await.read_if_allowed::<List<Role>>()?.unwrap_or_default();
         let is_complete = roles.is_complete();
         let roles: Vec<_> = roles.results.into_iter().map(|one| (one.id, one.name)).collect();
         names.extend(roles.iter().cloned());

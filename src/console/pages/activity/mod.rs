@@ -74,7 +74,7 @@ async fn list(request: SignedIn) -> PageResult {
     let filters = filters(&request.visit);
     let mut offset = Paging::offset(&request.visit);
     let path = api_query(&filters, PAGE_SIZE, offset).url(&log.api());
-    let (mut found, error) = match request.api.get::<List<Entry>>(&path).await {
+    let (mut found, error) = match request.api.get(&path).await.read::<List<Entry>>() {
         Ok(found) => (found, None),
         Err(error) if error.status() == 400 && error.attr().is_some() => {
             offset = 0;
@@ -153,7 +153,7 @@ async fn fields(request: SignedIn) -> PageResult {
     if !name_object(&filters) {
         return Err(Error::not_found().into());
     }
-    let mut found: List<Entry> = request.api.get(&path).await?;
+    let mut found: List<Entry> = request.api.get(&path).await.read()?;
     let frame = Frame::load(&request).await?.titled("Last changes");
     keep_open_projects(&request, &mut found.results).await?;
     let people = People::load(&request.api, frame.organization()).await?;
@@ -212,7 +212,7 @@ impl Latest {
     ) -> Result<Option<Self>> {
         let log = Log::Project(project.to_owned());
         let path = format!("{}?limit={LATEST}", log.api());
-        let Some(found) = request.api.get_if_allowed::<List<Entry>>(&path).await? else {
+        let Some(found) = request.api.get(&path).await.read_if_allowed::<List<Entry>>()? else {
             return Ok(None);
         };
         let people = People::load(&request.api, organization).await?;
@@ -231,7 +231,7 @@ async fn news(request: SignedIn) -> PageResult {
         filters = since(filters, newest);
     }
     let path = api_query(&filters, 1, 0).url(&log.api());
-    let found: List<Entry> = request.api.get(&path).await?;
+    let found: List<Entry> = request.api.get(&path).await.read()?;
     let newest = found.results.first().map_or("", |entry| entry.id.as_str());
     let tag = format!("\"{}-{newest}\"", found.count);
     let known = request.visit.head.headers.get(IF_NONE_MATCH).and_then(|sent| sent.to_str().ok());

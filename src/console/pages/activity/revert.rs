@@ -160,7 +160,7 @@ impl Case {
         let log = Log::of(&request.visit)?;
         let filters = filters_of_entry(&request.visit).ok_or_else(Error::not_found)?;
         let path = api_query(&filters, MAX_ENTRIES, 0).url(&log.api());
-        let mut found: List<Entry> = request.api.get(&path).await?;
+        let mut found: List<Entry> = request.api.get(&path).await.read()?;
         keep_open_projects(request, &mut found.results).await?;
         let id = request.visit.query("entry");
         let entry = found.results.into_iter().find(|entry| entry.id == id);
@@ -173,7 +173,7 @@ impl Case {
         let mut reversal = Reversal::of(&entry, &schema).ok_or_else(cannot)?;
         let (_, path) = operations.read.target(request.api.table())?;
         let object = if reversal.is_restore {
-            let found = request.api.get_if_allowed(&path).await?;
+            let found = request.api.get(&path).await.read_if_allowed()?;
             Versioned { body: found.unwrap_or_default(), version: None }
         } else {
             request.api.get_versioned(&path).await?
@@ -217,7 +217,7 @@ async fn deleted_insight(request: &SignedIn, entry: &Entry) -> Result<Value> {
     };
     let query = Query::of([("deleted", "true"), ("basic", "true"), ("short_id", short_id)]);
     let path = query.url(&format!("/api/projects/{project}/insights/"));
-    let found = request.api.get_if_allowed::<List<Value>>(&path).await?.unwrap_or_default();
+    let found = request.api.get(&path).await.read_if_allowed::<List<Value>>()?.unwrap_or_default();
     let id = entry.item_id.parse::<u64>().ok();
     let is_sought = |insight: &Value| insight["id"].as_u64() == id;
     Ok(found.results.into_iter().find(is_sought).unwrap_or_default())

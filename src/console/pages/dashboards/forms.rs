@@ -53,7 +53,7 @@ pub(super) fn name_in(dashboard: &Value) -> String {
 /// # Errors
 /// The errors of the API, except refusals.
 pub(super) async fn name_of(request: &SignedIn, dashboard: &ObjectPath) -> Result<String> {
-    let found: Option<Value> = request.api.get_if_allowed(&dashboard.api("")).await?;
+    let found: Option<Value> = request.api.get(&dashboard.api("")).await.read_if_allowed()?;
     Ok(found.map_or_else(|| format!("Dashboard {}", dashboard.id), |found| name_in(&found)))
 }
 
@@ -128,7 +128,7 @@ pub(super) async fn new(request: SignedIn) -> PageResult {
 async fn with_source(form: Form, request: &SignedIn, project: &str) -> Result<Form> {
     let Ok(id) = request.visit.query("dashboard").parse::<u64>() else { return Ok(form) };
     let path = format!("/api/projects/{project}/dashboards/{id}/");
-    let Some(source) = request.api.get_if_allowed::<Dashboard>(&path).await? else {
+    let Some(source) = request.api.get(&path).await.read_if_allowed::<Dashboard>()? else {
         return Ok(form);
     };
     let form = match source.name {

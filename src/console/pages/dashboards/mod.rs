@@ -334,7 +334,7 @@ pub(super) async fn dashboard_names(
         if name.is_none() && read < MAX_READ {
             read += 1;
             let path = format!("/api/projects/{project}/dashboards/{id}/");
-            let found: Option<Dashboard> = request.api.get_if_allowed(&path).await?;
+            let found: Option<Dashboard> = request.api.get(&path).await.read_if_allowed()?;
             name = found.map(|one| one.name().to_owned());
         }
         named.push((*id, name.unwrap_or_else(|| format!("Dashboard {id}"))));
@@ -351,5 +351,5 @@ pub(super) async fn dashboard_choices(
     project: &str,
 ) -> Result<Option<List<Dashboard>>> {
     let path = format!("/api/projects/{project}/dashboards/?limit={MAX_CHOICES}");
-    request.api.get_if_allowed(&path).await
+    request.api.get(&path).await.read_if_allowed()
 }

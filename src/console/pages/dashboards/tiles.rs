@@ -68,7 +68,7 @@ pub(super) async fn new(request: SignedIn) -> PageResult {
 
 /// Returns the text of the newest tile, if it has one.
 async fn newest_text(request: &SignedIn, object: &ObjectPath) -> Result<Option<Value>> {
-    let dashboard: Value = request.api.get(&object.api("")).await?;
+    let dashboard: Value = request.api.get(&object.api("")).await.read()?;
     let tiles = dashboard.get("tiles").and_then(Value::as_array).into_iter().flatten();
     let newest = tiles.max_by_key(|tile| tile.get("id").and_then(Value::as_u64));
     Ok(newest.and_then(|tile| tile.pointer("/text/body")).cloned())
@@ -213,7 +213,7 @@ async fn is_moved(request: &SignedIn, path: &TilePath) -> Result<bool> {
         return Ok(false);
     };
     let target = format!("/api/projects/{}/dashboards/{target}/", path.dashboard.tenant);
-    let found: Option<Value> = request.api.get_if_allowed(&target).await?;
+    let found: Option<Value> = request.api.get(&target).await.read_if_allowed()?;
     let mut tiles = found.iter().filter_map(|found| found["tiles"].as_array()).flatten();
     Ok(tiles.any(|one| one["id"] == path.number()))
 }

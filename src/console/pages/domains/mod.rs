@@ -118,7 +118,7 @@ struct DomainPage {
 
 async fn save(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DOMAINS)?;
-    let domain: Domain = request.api.get(&object.api("")).await?;
+    let domain: Domain = request.api.get(&object.api("")).await.read()?;
     let (spec, action) = (spec(&domain), object.page(""));
     match spec.sent(&request, object.operation(UPDATE), &action)?.send(&request).await? {
         Outcome::Done(_) => finish(&action, "domain-saved"),
@@ -142,14 +142,14 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         None
     } else {
         // The look-up has a deadline and a queue for each organization.
-        match request.api.get_if_allowed(&object.api("lookup/")).await {
+        match request.api.get(&object.api("lookup/")).await.read_if_allowed() {
             Err(error) if error.status() != 503 => return Err(error.into()),
             answer => Some(answer),
         }
     };
     let certificate = match domain.saml_x509_cert.as_deref() {
         None | Some("") => None,
-        Some(_) => Some(request.api.get(&object.api("certificate/")).await?),
+        Some(_) => Some(request.api.get(&object.api("certificate/")).await.read()?),
     };
     let verify = object.write(VERIFY_OPERATION).body(json!({}));
     let page = DomainPage {
@@ -172,7 +172,7 @@ async fn verify(request: SignedIn) -> PageResult {
     let write = object.write(VERIFY_OPERATION).body(json!({})).once(request.visit.form.value(ONCE));
     let refusal = match request.api.attempt(&write).await? {
         Ok(_) => {
-            if request.api.get::<Domain>(&object.api("")).await?.is_verified {
+            if request.api.get(&object.api("")).await.read::<Domain>()?.is_verified {
                 return finish(&object.page(""), "domain-verified");
             }
             Error::invalid(

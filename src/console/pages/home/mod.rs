@@ -39,7 +39,7 @@ async fn home(request: SignedIn) -> PageResult {
 async fn organization(request: SignedIn) -> PageResult {
     let id = request.visit.organization_id()?;
     let path = format!("/api/organizations/{id}/projects/?limit=1");
-    let found: List<Project> = request.api.get(&path).await?;
+    let found: List<Project> = request.api.get(&path).await.read()?;
     let path = match found.results.first() {
         Some(project) => format!("/console/projects/{}/dashboards/", project.id),
         None => format!("/console/organizations/{id}/projects/"),
@@ -87,13 +87,13 @@ impl StartPage {
     async fn load(request: &SignedIn, project: &str, organization: Option<&str>) -> Result<Self> {
         let api = &request.api;
         let path = format!("/api/projects/{project}/dashboards/?pinned=true&limit={MAX_PINNED}");
-        let pinned = api.get_if_allowed::<List<Dashboard>>(&path).await?;
-        let keys = api.get_if_allowed::<Vec<Key>>("/api/personal_api_keys/").await?;
+        let pinned = api.get(&path).await.read_if_allowed::<List<Dashboard>>()?;
+        let keys = api.get("/api/personal_api_keys/").await.read_if_allowed::<Vec<Key>>()?;
         let mut keys = keys.unwrap_or_default();
         let invites = match organization {
             Some(id) => {
                 let path = format!("/api/organizations/{id}/invites/?limit={MAX_INVITES}");
-                api.get_if_allowed::<List<Invite>>(&path).await?
+                api.get(&path).await.read_if_allowed::<List<Invite>>()?
             }
             None => None,
         };
@@ -156,8 +156,8 @@ impl Steps {
         }
         let path = format!("/api/organizations/{organization}/");
         let (Some(user), Some(found)) = (
-            request.api.get_if_allowed::<User>(USER).await?,
-            request.api.get_if_allowed::<Organization>(&path).await?,
+            request.api.get(USER).await.read_if_allowed::<User>()?,
+            request.api.get(&path).await.read_if_allowed::<Organization>()?,
         ) else {
             return Ok(None);
         };

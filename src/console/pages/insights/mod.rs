@@ -197,7 +197,7 @@ struct InsightPage {
 async fn show(request: SignedIn, feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, INSIGHTS)?;
     let path = object.api("");
-    let insight: Insight = request.api.get(&path).await?;
+    let insight: Insight = request.api.get(&path).await.read()?;
     let refusal = INSIGHT.refusal(&request, &object.tenant, &insight.rights).await?;
     let page = InsightPage {
         named: dashboard_names(&request, &object.tenant, &insight.listed.dashboards).await?,
@@ -215,7 +215,7 @@ async fn show(request: SignedIn, feedback: Feedback) -> PageResult {
 
 async fn favorite(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, INSIGHTS)?;
-    let found: Insight = request.api.get(&object.api("")).await?;
+    let found: Insight = request.api.get(&object.api("")).await.read()?;
     let favorited = request.visit.form.value("favorited") == "true";
     // The API sets `saved` to true if it is absent.
     let body = json!({ "favorited": favorited, "saved": found.listed.saved });
@@ -291,7 +291,7 @@ async fn edit(request: SignedIn) -> PageResult {
         }
         match sent.send(&request).await? {
             Outcome::Done(_) => return finish(&object.page(""), "insight-saved"),
-            Outcome::Again(form) => (*form, request.api.get(&object.api("")).await?),
+            Outcome::Again(form) => (*form, request.api.get(&object.api("")).await.read()?),
         }
     } else {
         let insight = request.api.get_versioned(&object.api("")).await?;

@@ -54,14 +54,14 @@ async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> P
     let offset = Paging::offset(&request.visit);
     let path =
         format!("/api/organizations/{organization}/invites/?limit={PAGE_SIZE}&offset={offset}");
-    let found: List<Invite> = request.api.get(&path).await?;
+    let found: List<Invite> = request.api.get(&path).await.read()?;
     let base = INVITES.list(&organization);
     let url = |offset| format!("{base}?offset={offset}");
     let paging =
         Paging::new(&request.visit, OFFSET, found.results.len(), found.count, PAGE_SIZE, url)?;
     let path_of_projects =
         format!("/api/organizations/{organization}/projects/?limit={MAX_PROJECTS}");
-    let projects = request.api.get_if_allowed::<List<Project>>(&path_of_projects).await?;
+    let projects = request.api.get(&path_of_projects).await.read_if_allowed::<List<Project>>()?;
     let projects = projects.unwrap_or_default().results;
     let levels = levels(request, &organization).await?;
     let names: HashMap<_, _> =
@@ -69,7 +69,7 @@ async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> P
     let path_of_mails = format!(
         "/api/organizations/{organization}/invites/mail/?limit={PAGE_SIZE}&offset={offset}"
     );
-    let mails: List<Mail> = request.api.get(&path_of_mails).await?;
+    let mails: List<Mail> = request.api.get(&path_of_mails).await.read()?;
     let mails = mails.results.into_iter().filter(|mail| mail.state != "none");
     let mut mails: HashMap<_, _> = mails.map(|mail| (mail.invite.clone(), mail)).collect();
     let delete = |first: &Invite| Operation::new("invites_destroy", [&organization, &first.id]);
@@ -383,7 +383,8 @@ async fn find(request: &SignedIn, organization: &str, id: &str) -> Result<Option
     let path = format!("/api/organizations/{organization}/invites/?limit={SEARCHED_AT_ONCE}");
     let mut offset = 0;
     loop {
-        let page: List<Invite> = request.api.get(&format!("{path}&offset={offset}")).await?;
+        let page: List<Invite> =
+            request.api.get(&format!("{path}&offset={offset}")).await.read()?;
         let is_last = page.results.len() < SEARCHED_AT_ONCE;
         let found = page.results.into_iter().find(|invite| invite.id == id);
         if found.is_some() || is_last {

@@ -105,13 +105,13 @@ type Choices = Option<Vec<Choice>>;
 /// # Errors
 /// The errors of the API, except refusals.
 async fn tenants(request: &SignedIn) -> Result<(Choices, Choices)> {
-    let me = request.api.get_if_allowed::<Me>("/api/users/@me/").await?;
+    let me = request.api.get("/api/users/@me/").await.read_if_allowed::<Me>()?;
     let mut organizations = me.map(|me| me.organizations);
     if let Some(all) = &mut organizations {
         all.sort_by(|one, other| one.id.cmp(&other.id));
     }
     let path = format!("/api/projects/?limit={MAX_TENANTS}");
-    let projects = request.api.get_if_allowed::<List<Project>>(&path).await?;
+    let projects = request.api.get(&path).await.read_if_allowed::<List<Project>>()?;
     let projects = projects.filter(List::is_complete);
     let organization_of = |project: &Project| {
         let mut known = organizations.iter().flatten();
@@ -186,7 +186,7 @@ impl Abilities {
     /// Asks what one of the user's keys can do.
     pub(super) async fn of_key(request: &SignedIn, key: &Key) -> Result<Self> {
         let path = format!("/api/personal_api_keys/{}/operations/", key.id);
-        request.api.get(&path).await.map(Self::of)
+        request.api.get(&path).await.read().map(Self::of)
     }
 
     /// Asks what a new key could do. `body` is the body of the request that creates it.

@@ -52,7 +52,7 @@ struct KeysPage {
 }
 
 async fn list(request: SignedIn) -> PageResult {
-    let keys: Vec<Key> = request.api.get(API).await?;
+    let keys: Vec<Key> = request.api.get(API).await.read()?;
     let url = |offset| format!("{LIST}?offset={offset}");
     let (shown, paging) = Paging::of_all(&keys, &request.visit, OFFSET, PAGE_SIZE, url)?;
     let own = request.api.key().await?;
@@ -278,7 +278,7 @@ async fn show_key(request: SignedIn, mut feedback: Feedback) -> PageResult {
 async fn revoke(request: SignedIn) -> PageResult {
     let id = request.visit.uuid("id")?;
     let done = with_notice(LIST, "key-revoked");
-    let key = request.api.get::<Key>(&format!("/api/personal_api_keys/{id}/")).await;
+    let key = request.api.get(&format!("/api/personal_api_keys/{id}/")).await.read::<Key>();
     let key = key.map_err(|error| answered_before(&request, error, &done))?;
     let own = request.api.key().await?;
     let text = if own.is_some_and(|own| own.id == key.id) {

@@ -98,7 +98,7 @@ impl Member {
 /// The errors of the API, except refusals.
 async fn own_uuid(request: &SignedIn, organization: &str) -> Result<Option<String>> {
     let path = format!("/api/organizations/{organization}/members/@me/");
-    let own = request.api.get_if_allowed::<Member>(&path).await?;
+    let own = request.api.get(&path).await.read_if_allowed::<Member>()?;
     Ok(own.map(|member| member.user.uuid))
 }
 
@@ -126,7 +126,7 @@ impl MemberRights {
             return Ok(Self::default());
         }
         let path = format!("/api/organizations/{organization}/members/{uuid}/rights/");
-        let found = request.api.get_if_allowed::<Rights>(&path).await?;
+        let found = request.api.get(&path).await.read_if_allowed::<Rights>()?;
         let Some(found) = found else { return Ok(Self::default()) };
         let is_shown = |level: &u8| *level == member.level || found.levels.contains(level);
         let has_other = found.levels.iter().any(|level| *level != member.level);
@@ -193,7 +193,7 @@ async fn member(request: SignedIn) -> PageResult {
     let form = form.map(|form| form.with_choices("level", rights.levels.clone()));
     let query = format!("user={}&basic=true&limit={MAX_ROLES}", member.user.uuid);
     let path = format!("/api/organizations/{organization}/roles/?{query}");
-    let roles = request.api.get_if_allowed(&path).await?;
+    let roles = request.api.get(&path).await.read_if_allowed()?;
     let page = MemberPage {
         roles,
         projects: load_projects(&request, &object).await?,
@@ -209,7 +209,7 @@ async fn member(request: SignedIn) -> PageResult {
 async fn remove(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, MEMBERS)?;
     let done = with_notice(&object.list(), "member-removed");
-    let member = request.api.get::<Member>(&object.api("")).await;
+    let member = request.api.get(&object.api("")).await.read::<Member>();
     let member = member.map_err(|error| answered_before(&request, error, &done))?;
     let is_own = own_uuid(&request, &object.tenant).await?.as_ref() == Some(&member.user.uuid);
     let (question, submit, done) = if is_own {
@@ -259,7 +259,7 @@ async fn load_projects(
 ) -> Result<Option<Projects>, Failure> {
     let offset = Paging::offset(&request.visit);
     let path = object.api(&format!("projects/?limit={PAGE_SIZE}&offset={offset}"));
-    let found = request.api.get_if_allowed::<List<Project>>(&path).await?;
+    let found = request.api.get(&path).await.read_if_allowed::<List<Project>>()?;
     let Some(List { count, results }) = found else { return Ok(None) };
     let url = |offset| object.page(&format!("?offset={offset}"));
     let may_read_rules = match results.first() {

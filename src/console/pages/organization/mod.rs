@@ -71,7 +71,7 @@ async fn settings(request: SignedIn) -> PageResult {
 /// Offers the roles by name, if the session may read them.
 async fn offer_roles(request: &SignedIn, organization: &str, form: Form) -> Result<Form> {
     let path = format!("/api/organizations/{organization}/roles/?limit=500&basic=true");
-    let Some(found) = request.api.get_if_allowed::<List<Role>>(&path).await? else {
+    let Some(found) = request.api.get(&path).await.read_if_allowed::<List<Role>>()? else {
         return Ok(form);
     };
     let named = found.results.into_iter().map(|role| Choice::new(role.id, role.name));
@@ -82,7 +82,7 @@ async fn offer_roles(request: &SignedIn, organization: &str, form: Form) -> Resu
 async fn delete(request: SignedIn) -> PageResult {
     let id = request.visit.organization_id()?;
     let done = with_notice("/console/", "organization-deleted");
-    let found = request.api.get::<Organization>(&format!("/api/organizations/{id}/")).await;
+    let found = request.api.get(&format!("/api/organizations/{id}/")).await.read::<Organization>();
     let found = found.map_err(|error| answered_before(&request, error, &done))?;
     let question = format!("Delete the organization {}?", found.name);
     let text = "The organization and everything in it disappear at once: projects, dashboards, members, invites, roles and domains. This cannot be undone.";

@@ -115,7 +115,7 @@ struct SessionsPage {
 }
 
 async fn list(request: SignedIn) -> PageResult {
-    let sessions: Vec<Session> = request.api.get(API).await?;
+    let sessions: Vec<Session> = request.api.get(API).await.read()?;
     let command = Command::get(&request.visit, API);
     let own = sessions.first().map_or("", |session| &session.id);
     let may_end = request.api.may(&Operation::new(DESTROY, [own])).await?;

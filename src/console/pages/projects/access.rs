@@ -48,9 +48,9 @@ fn base(project: &str) -> String {
 pub(super) async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let id = request.visit.project_id()?;
     let path = format!("/api/projects/{id}/access_controls/");
-    let on_project: Rules = request.api.get(&path).await?;
+    let on_project: Rules = request.api.get(&path).await.read()?;
     let on_kinds: Rules =
-        request.api.get(&format!("/api/projects/{id}/resource_access_controls/")).await?;
+        request.api.get(&format!("/api/projects/{id}/resource_access_controls/")).await.read()?;
     let subjects = Subjects::load(&request, &id, &base(&id)).await?;
     let [of_project, of_kind] = FORMS;
     let project = offer(&request, &id, of_project, &on_project, &subjects, &mut feedback).await?;

@@ -199,7 +199,7 @@ async fn delete(request: SignedIn) -> PageResult {
     let id = request.visit.project_id()?;
     // The organization of a deleted project is unknown.
     let done = with_notice("/console/", "project-deleted");
-    let project = request.api.get::<Project>(&format!("/api/projects/{id}/")).await;
+    let project = request.api.get(&format!("/api/projects/{id}/")).await.read::<Project>();
     let project = project.map_err(|error| answered_before(&request, error, &done))?;
     let question = format!("Delete the project {}?", project.name);
     let text = "The project and everything in it disappear at once: dashboards, insights, batch exports and public links. This cannot be undone.";

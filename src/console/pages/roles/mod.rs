@@ -168,7 +168,7 @@ impl Candidates {
         let search = MemberSearch::of(&request.visit, SEARCH, &role.page(""), "candidates");
         let (search, found) = search.find::<Member>(request, &role.tenant).await?;
         let path = role.api(&format!("role_memberships/?limit={MAX_LEFT_OUT}"));
-        let in_role: List<RoleMember> = request.api.get(&path).await?;
+        let in_role: List<RoleMember> = request.api.get(&path).await.read()?;
         let in_role: HashSet<_> = in_role.results.into_iter().map(|one| one.user.uuid).collect();
         let users = found.results.into_iter().map(|member| member.user);
         let users = users.filter(|user| !in_role.contains(&user.uuid));

@@ -148,7 +148,7 @@ impl ShareableKind {
         }
         let resource = self.objects.noun;
         let path = format!("/api/projects/{project}/resource_access_controls/?resource={resource}");
-        if let Some(on_all) = request.api.get_if_allowed::<OnAll>(&path).await? {
+        if let Some(on_all) = request.api.get(&path).await.read_if_allowed::<OnAll>()? {
             return Ok(is_editor(&on_all.user_access_level));
         }
         let create = Write::new(self.create, [project]).body(json!({}));
@@ -267,8 +267,8 @@ async fn show_sharing(
 ) -> PageResult {
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let path = object.api("sharing/");
-    let found: Shareable = request.api.get(&object.api("")).await?;
-    let sharing: Sharing = request.api.get(&path).await?;
+    let found: Shareable = request.api.get(&object.api("")).await.read()?;
+    let sharing: Sharing = request.api.get(&path).await.read()?;
     let is_enabled = sharing.enabled;
     let change = kind.enable(&object, !is_enabled);
     let reason = if kind.is_insight {

@@ -92,7 +92,7 @@ const WITH_INSIGHTS: &str = "delete_insights";
 pub(super) async fn delete(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let done = format!("{}&undo={}", with_notice(&object.list(), kind.deleted), object.id);
-    let found = request.api.get::<Shareable>(&object.api("")).await;
+    let found = request.api.get(&object.api("")).await.read::<Shareable>();
     let found = found.map_err(|error| answered_before(&request, error, &done))?;
     let done = if found.is_unsaved() { format!("{done}&unsaved=true") } else { done };
     let refusal = kind.refusal(&request, &object.tenant, &found.rights).await?;

@@ -103,7 +103,7 @@ pub(super) async fn show(
     let list = ListSpec::new(object.api("access/"), &of_page).filtered(filters.fields());
     let list = list_page(&request, list).await?;
     let chosen = filters.chosen(&request, &object).await?;
-    let rules: Rules = request.api.get(&object.api("access_controls/")).await?;
+    let rules: Rules = request.api.get(&object.api("access_controls/")).await.read()?;
     let mut subjects = Subjects::load(&request, &object.tenant, &of_page).await?;
     let mut rule = None;
     let set_rule = object.operation(kind.set_rule);
@@ -199,7 +199,7 @@ impl Filters {
             return Ok(None);
         }
         let path = Query::of([("user", self.member.as_str())]).url(&object.api("access/"));
-        let found: List<MemberAccess> = request.api.get(&path).await?;
+        let found: List<MemberAccess> = request.api.get(&path).await.read()?;
         Ok(found.results.into_iter().next())
     }
 }
@@ -346,7 +346,7 @@ impl Collaborators {
         feedback: &mut Feedback,
     ) -> Result<Self, Failure> {
         let all: Option<Vec<Collaborator>> =
-            request.api.get_if_allowed(&object.api("collaborators/")).await?;
+            request.api.get(&object.api("collaborators/")).await.read_if_allowed()?;
         let all = all.unwrap_or_default();
         let page = object.page("access/");
         let url = |at| format!("{}#restricted", filters.beside(OFFSET, at).url(&page));
@@ -371,7 +371,7 @@ impl Collaborators {
         let limit = MAX_FOUND.to_string();
         let query = [("access_level", "viewer"), ("limit", &limit), ("search", &self.search.text)];
         let path = Query::of(query).url(&self.object.api("access/"));
-        let viewers: List<MemberAccess> = request.api.get(&path).await?;
+        let viewers: List<MemberAccess> = request.api.get(&path).await.read()?;
         self.search.is_cut = !viewers.is_complete();
         let (add, nothing) = (self.object.operation(ADD_COLLABORATOR), Versioned::default());
         let action = action(&self.object, &COLLABORATOR);
