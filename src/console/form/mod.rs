@@ -7,7 +7,7 @@ mod input;
 mod property;
 mod submitted;
 
-use askama::Template;
+use askama::{FastWritable, Template};
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -321,8 +321,8 @@ impl Feedback {
     pub(super) async fn show(
         self,
         request: &SignedIn,
-        title: impl Into<String>,
-        page: &impl Template,
+        title: &str,
+        page: &(dyn FastWritable + Sync),
     ) -> PageResult {
         let frame = Frame::load(request).await?.titled(title);
         Ok(layout::page(&self.on(frame), page)?)

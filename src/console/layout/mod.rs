@@ -4,7 +4,7 @@ mod account;
 mod command;
 mod navigation;
 
-use askama::Template;
+use askama::{FastWritable, NO_VALUES, Template};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::response::{Html, IntoResponse, Response};
@@ -31,14 +31,14 @@ struct FramePage<'p> {
 }
 
 /// Returns a page with its frame.
-pub(super) fn page(frame: &Frame, content: &impl Template) -> Result<Response> {
+pub(super) fn page(frame: &Frame, content: &dyn FastWritable) -> Result<Response> {
     framed(frame, content, "")
 }
 
 /// Returns a page with its frame and a style sheet of its own, which must not contain user input.
 pub(super) fn page_with_style(
     frame: &Frame,
-    content: &impl Template,
+    content: &dyn FastWritable,
     style: &str,
 ) -> Result<Response> {
     let mut page = framed(frame, content, style)?;
@@ -46,12 +46,18 @@ pub(super) fn page_with_style(
     Ok(page)
 }
 
-fn framed(frame: &Frame, content: &impl Template, style: &str) -> Result<Response> {
-    let main = content.render().map_err(Error::internal)?;
-    let page = FramePage { frame, style, main };
+fn framed(frame: &Frame, content: &dyn FastWritable, style: &str) -> Result<Response> {
+    let page = FramePage { frame, style, main: html(content)? };
     let mut response = Html(page.render().map_err(Error::internal)?).into_response();
     *response.status_mut() = frame.refusal.as_ref().map_or(frame.status, status_of);
     Ok(response)
+}
+
+/// Renders a content.
+fn html(content: &dyn FastWritable) -> Result<String> {
+    let mut html = String::new();
+    content.write_into(&mut html, NO_VALUES).map_err(Error::internal)?;
+    Ok(html)
 }
 
 /// A page without a frame: a card with one thing to do.
@@ -66,15 +72,15 @@ struct Card<'p> {
 }
 
 /// Returns a page without a frame.
-pub(super) fn card(title: &str, content: &impl Template) -> Result<Html<String>> {
-    let main = content.render().map_err(Error::internal)?;
-    Card { title, is_refreshed: false, main }.render().map(Html).map_err(Error::internal)
+pub(super) fn card(title: &str, content: &dyn FastWritable) -> Result<Html<String>> {
+    let card = Card { title, is_refreshed: false, main: html(content)? };
+    card.render().map(Html).map_err(Error::internal)
 }
 
 /// Returns a page without a frame that opens its own URL again.
-pub(super) fn refreshed_card(title: &str, content: &impl Template) -> Result<Html<String>> {
-    let main = content.render().map_err(Error::internal)?;
-    Card { title, is_refreshed: true, main }.render().map(Html).map_err(Error::internal)
+pub(super) fn refreshed_card(title: &str, content: &dyn FastWritable) -> Result<Html<String>> {
+    let card = Card { title, is_refreshed: true, main: html(content)? };
+    card.render().map(Html).map_err(Error::internal)
 }
 
 /// The frame of a page.

@@ -168,7 +168,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         may_delete: request.api.may(&object.operation(DESTROY)).await?,
         once: request.api.may(&object.operation(PAUSE.operation)).await?.then(once_key),
     };
-    feedback.show(&request, page.export.name.clone(), &page).await
+    feedback.show(&request, &page.export.name, &page).await
 }
 
 async fn act(request: SignedIn, action: Action) -> PageResult {

@@ -283,7 +283,7 @@ async fn ask(request: &SignedIn, project: &str) -> PageResult {
     };
     let here = request.visit.path_and_query().to_owned();
     let page = DeletionPage { question, dashboards, here };
-    Feedback::default().show(request, page.question.clone(), &page).await
+    Feedback::default().show(request, &page.question, &page).await
 }
 
 /// The names of the filters, which are those of the API.

@@ -163,7 +163,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         lookup,
         form,
     };
-    feedback.show(&request, page.domain.name.clone(), &page).await
+    feedback.show(&request, &page.domain.name, &page).await
 }
 
 /// Verifies the domain. The API succeeds too if the record is not there, so the domain is read again.

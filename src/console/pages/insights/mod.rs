@@ -210,7 +210,7 @@ async fn show(request: SignedIn, feedback: Feedback) -> PageResult {
         object,
         insight,
     };
-    feedback.show(&request, page.insight.listed.name().to_owned(), &page).await
+    feedback.show(&request, page.insight.listed.name(), &page).await
 }
 
 async fn favorite(request: SignedIn) -> PageResult {

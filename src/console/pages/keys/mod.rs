@@ -272,7 +272,7 @@ async fn show_key(request: SignedIn, mut feedback: Feedback) -> PageResult {
         abilities: Abilities::of_key(&request, &key).await?,
         key,
     };
-    feedback.show(&request, page.key.label.clone(), &page).await
+    feedback.show(&request, &page.key.label, &page).await
 }
 
 async fn revoke(request: SignedIn) -> PageResult {

@@ -203,7 +203,7 @@ async fn member(request: SignedIn) -> PageResult {
         rights,
         form,
     };
-    feedback.show(&request, page.member.name(), &page).await
+    feedback.show(&request, &page.member.name(), &page).await
 }
 
 async fn remove(request: SignedIn) -> PageResult {

@@ -120,7 +120,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         name_form,
         candidates,
     };
-    feedback.show(&request, page.role.name.clone(), &page).await
+    feedback.show(&request, &page.role.name, &page).await
 }
 
 async fn remove(request: SignedIn) -> PageResult {

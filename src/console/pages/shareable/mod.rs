@@ -299,7 +299,7 @@ async fn show_sharing(
         once: once_key(),
         object,
     };
-    feedback.show(&request, title, &page).await
+    feedback.show(&request, &title, &page).await
 }
 
 impl ShareableKind {

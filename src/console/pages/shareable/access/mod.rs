@@ -143,7 +143,7 @@ pub(super) async fn show(
         subjects,
         restriction,
     };
-    feedback.show(&request, format!("Who can see {}", page.name), &page).await
+    feedback.show(&request, &format!("Who can see {}", page.name), &page).await
 }
 
 /// The levels with their words.
