@@ -29,18 +29,36 @@ use super::{headers, origin};
 /// The response of a page.
 pub(super) type PageResult = Result<Response, Failure>;
 
+/// A response to come.
+type PageFuture = Pin<Box<dyn Future<Output = PageResult> + Send>>;
+
 /// A function that answers a request to a page. What is around a page is compiled once for all of them.
-pub(super) trait Page<V>: Send + Sync + 'static {
-    fn answer(&self, visit: V) -> Pin<Box<dyn Future<Output = PageResult> + Send>>;
+pub(super) trait Page<V>: Send + Sync {
+    fn answer(&self, visit: V) -> PageFuture;
 }
 
 impl<V, F, R> Page<V> for F
 where
-    F: Fn(V) -> R + Send + Sync + 'static,
+    F: Fn(V) -> R + Send + Sync,
     R: Future<Output = PageResult> + Send + 'static,
 {
-    fn answer(&self, visit: V) -> Pin<Box<dyn Future<Output = PageResult> + Send>> {
+    fn answer(&self, visit: V) -> PageFuture {
         Box::pin(self(visit))
+    }
+}
+
+/// A function that answers a request to a page, and shows feedback on its forms and buttons.
+pub(super) trait PageWithFeedback<B>: Send + Sync {
+    fn show(&self, request: SignedIn, feedback: B) -> PageFuture;
+}
+
+impl<B, F, R> PageWithFeedback<B> for F
+where
+    F: Fn(SignedIn, B) -> R + Send + Sync,
+    R: Future<Output = PageResult> + Send + 'static,
+{
+    fn show(&self, request: SignedIn, feedback: B) -> PageFuture {
+        Box::pin(self(request, feedback))
     }
 }
 
@@ -56,39 +74,48 @@ impl<'r> Pages<'r> {
     }
 
     /// Adds a page that needs no session.
-    pub(super) fn public(&mut self, method: Method, path: &'static str, page: impl Page<Visit>) {
-        self.add(method, path, PageAccess::Public, Arc::new(page));
+    pub(super) fn public(
+        &mut self,
+        method: Method,
+        path: &'static str,
+        page: &'static dyn Page<Visit>,
+    ) {
+        self.add(method, path, PageAccess::Public, Arc::new(move |visit| page.answer(visit)));
     }
 
     /// Adds a page that needs a session. Without one, it leads to the sign-in page.
-    pub(super) fn get(&mut self, path: &'static str, page: impl Page<SignedIn>) {
+    pub(super) fn get(&mut self, path: &'static str, page: &'static dyn Page<SignedIn>) {
+        let page = move |request| page.answer(request);
         self.with_session(Method::GET, path, PageAccess::Session, Arc::new(page));
     }
 
     /// Adds an action that needs a session. Without one, a page keeps the form.
-    pub(super) fn post(&mut self, path: &'static str, action: impl Page<SignedIn>) {
+    pub(super) fn post(&mut self, path: &'static str, action: &'static dyn Page<SignedIn>) {
+        let action = move |request| action.answer(request);
         self.with_session(Method::POST, path, PageAccess::Session, Arc::new(action));
     }
 
     /// Adds a page with one form or one question, and its action. One function answers both.
-    pub(super) fn form(&mut self, path: &'static str, page: impl Page<SignedIn> + Clone) {
-        self.get(path, page.clone());
+    pub(super) fn form(&mut self, path: &'static str, page: &'static dyn Page<SignedIn>) {
+        self.get(path, page);
         self.post(path, page);
     }
 
     /// Adds a page that shows feedback on its forms and buttons, and their action. A page that is only opened has no feedback.
-    pub(super) fn page<B, S, R>(&mut self, path: &'static str, show: S, action: impl Page<SignedIn>)
-    where
-        B: Default + 'static,
-        S: Fn(SignedIn, B) -> R + Send + Sync + 'static,
-        R: Future<Output = PageResult> + Send + 'static,
-    {
-        self.get(path, move |request| show(request, B::default()));
+    pub(super) fn page<B: Default + 'static>(
+        &mut self,
+        path: &'static str,
+        page: &'static dyn PageWithFeedback<B>,
+        action: &'static dyn Page<SignedIn>,
+    ) {
+        let open = move |request| page.show(request, B::default());
+        self.with_session(Method::GET, path, PageAccess::Session, Arc::new(open));
         self.post(path, action);
     }
 
     /// Adds a page that needs an operator's session.
-    pub(super) fn operator(&mut self, path: &'static str, page: impl Page<SignedIn>) {
+    pub(super) fn operator(&mut self, path: &'static str, page: &'static dyn Page<SignedIn>) {
+        let page = move |request| page.answer(request);
         self.with_session(Method::GET, path, PageAccess::Operator, Arc::new(page));
     }
 

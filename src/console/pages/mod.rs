@@ -31,7 +31,7 @@ use super::headers::EmbeddedFile;
 use prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.public(Method::GET, "/console/assets/{asset}/", file);
+    pages.public(Method::GET, "/console/assets/{asset}/", &file);
     home::routes(pages);
     dashboards::routes(pages);
     insights::routes(pages);

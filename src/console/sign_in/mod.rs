@@ -29,15 +29,15 @@ const INVALID_KEY: &str =
     "This key signs nobody in. It may be mistyped, revoked, replaced or expired.";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.public(Method::GET, SIGN_IN, page);
-    pages.public(Method::POST, SIGN_IN, sign_in);
-    pages.public(Method::POST, SIGN_OUT, sign_out);
-    pages.public(Method::GET, ENTER, link_page);
-    pages.public(Method::POST, ENTER, ask_to_confirm);
-    pages.public(Method::POST, CONFIRM, enter_with_link);
-    pages.public(Method::POST, ASK, send_mail);
-    pages.public(Method::GET, CODE, code_page);
-    pages.public(Method::POST, CODE, enter_with_code);
+    pages.public(Method::GET, SIGN_IN, &page);
+    pages.public(Method::POST, SIGN_IN, &sign_in);
+    pages.public(Method::POST, SIGN_OUT, &sign_out);
+    pages.public(Method::GET, ENTER, &link_page);
+    pages.public(Method::POST, ENTER, &ask_to_confirm);
+    pages.public(Method::POST, CONFIRM, &enter_with_link);
+    pages.public(Method::POST, ASK, &send_mail);
+    pages.public(Method::GET, CODE, &code_page);
+    pages.public(Method::POST, CODE, &enter_with_code);
 }
 
 #[derive(Template)]

@@ -30,14 +30,14 @@ const PAGE_SIZE: u64 = 50;
 const MAX_INLINE_CHANGES: usize = 40;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.get("/console/organizations/{organization_id}/activity/", list);
-    pages.get("/console/projects/{project_id}/activity/", list);
-    pages.get("/console/organizations/{organization_id}/activity/news/", news);
-    pages.get("/console/projects/{project_id}/activity/news/", news);
-    pages.get("/console/organizations/{organization_id}/activity/fields/", fields);
-    pages.get("/console/projects/{project_id}/activity/fields/", fields);
-    pages.form("/console/organizations/{organization_id}/activity/revert/", revert::revert);
-    pages.form("/console/projects/{project_id}/activity/revert/", revert::revert);
+    pages.get("/console/organizations/{organization_id}/activity/", &list);
+    pages.get("/console/projects/{project_id}/activity/", &list);
+    pages.get("/console/organizations/{organization_id}/activity/news/", &news);
+    pages.get("/console/projects/{project_id}/activity/news/", &news);
+    pages.get("/console/organizations/{organization_id}/activity/fields/", &fields);
+    pages.get("/console/projects/{project_id}/activity/fields/", &fields);
+    pages.form("/console/organizations/{organization_id}/activity/revert/", &revert::revert);
+    pages.form("/console/projects/{project_id}/activity/revert/", &revert::revert);
 }
 
 #[derive(Template)]

@@ -7,15 +7,14 @@ use super::prelude::*;
 use forms::{Destination, destination_label, find_destination, interval_label};
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.page("/console/projects/{project_id}/batch_exports/", list_exports, act_on_several);
-    pages.form("/console/projects/{project_id}/batch_exports/new/", forms::new);
-    pages.page("/console/projects/{project_id}/batch_exports/{id}/", show, save);
-    pages.post(PAUSES, |request| act(request, PAUSE));
-    pages.post(UNPAUSES, |request| act(request, UNPAUSE));
-    let delete = |request| {
+    pages.page("/console/projects/{project_id}/batch_exports/", &list_exports, &act_on_several);
+    pages.form("/console/projects/{project_id}/batch_exports/new/", &forms::new);
+    pages.page("/console/projects/{project_id}/batch_exports/{id}/", &show, &save);
+    pages.post(PAUSES, &|request| act(request, PAUSE));
+    pages.post(UNPAUSES, &|request| act(request, UNPAUSE));
+    pages.form("/console/projects/{project_id}/batch_exports/{id}/delete/", &|request| {
         confirm_delete(request, BATCH_EXPORTS, ["", "name"], DESTROY, "export-deleted", DELETION)
-    };
-    pages.form("/console/projects/{project_id}/batch_exports/{id}/delete/", delete);
+    });
 }
 
 #[derive(Template)]

@@ -16,14 +16,14 @@ use super::shareable::DASHBOARD;
 const MOVE_TILE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/move/";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.page("/console/projects/{project_id}/dashboards/", show, apply);
-    pages.form("/console/projects/{project_id}/dashboards/new/", forms::new);
-    pages.form("/console/projects/{project_id}/dashboards/{id}/edit/", forms::edit);
-    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/new/", tiles::new);
-    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/", tiles::edit);
-    pages.form(MOVE_TILE, tiles::move_tile);
-    pages.get("/console/projects/{project_id}/dashboards/{id}/tiles/trash/", tiles::trash_page);
-    pages.form("/console/projects/{project_id}/dashboards/{id}/arrange/", one::arrange);
+    pages.page("/console/projects/{project_id}/dashboards/", &show, &apply);
+    pages.form("/console/projects/{project_id}/dashboards/new/", &forms::new);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/edit/", &forms::edit);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/new/", &tiles::new);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/", &tiles::edit);
+    pages.form(MOVE_TILE, &tiles::move_tile);
+    pages.get("/console/projects/{project_id}/dashboards/{id}/tiles/trash/", &tiles::trash_page);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/arrange/", &one::arrange);
     one::routes(pages);
 }
 

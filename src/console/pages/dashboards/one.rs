@@ -23,11 +23,12 @@ const TAGS_FORM: FormSpec =
 const MAX_INLINE_TILES: usize = 16;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    let open = |request| show(request, Feedback::default());
-    pages.get("/console/projects/{project_id}/dashboards/{id}/", open);
-    pages.post("/console/projects/{project_id}/dashboards/{id}/tiles/", change_tile);
-    pages.post(DESCRIPTION, |request| save(request, &DESCRIPTION_FORM));
-    pages.post(TAGS, |request| save(request, &TAGS_FORM));
+    pages.get("/console/projects/{project_id}/dashboards/{id}/", &|request| {
+        show(request, Feedback::default())
+    });
+    pages.post("/console/projects/{project_id}/dashboards/{id}/tiles/", &change_tile);
+    pages.post(DESCRIPTION, &|request| save(request, &DESCRIPTION_FORM));
+    pages.post(TAGS, &|request| save(request, &TAGS_FORM));
 }
 
 /// The actions that the page offers.

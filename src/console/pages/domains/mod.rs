@@ -9,14 +9,13 @@ const FORM: FormSpec = FormSpec::create(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/organizations/{organization_id}/domains/", list_domains);
-    pages.page("/console/organizations/{organization_id}/domains/{id}/", show, save);
-    pages.post("/console/organizations/{organization_id}/domains/{id}/verify/", verify);
-    let delete = |request| {
+    pages.form("/console/organizations/{organization_id}/domains/", &list_domains);
+    pages.page("/console/organizations/{organization_id}/domains/{id}/", &show, &save);
+    pages.post("/console/organizations/{organization_id}/domains/{id}/verify/", &verify);
+    pages.form("/console/organizations/{organization_id}/domains/{id}/delete/", &|request| {
         let (destroy, notice) = ("domains_destroy", "domain-deleted");
         confirm_delete(request, DOMAINS, ["", "domain"], destroy, notice, DELETION)
-    };
-    pages.form("/console/organizations/{organization_id}/domains/{id}/delete/", delete);
+    });
 }
 
 #[derive(Template)]

@@ -8,7 +8,7 @@ use crate::console::layout::quote;
 use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.operator("/console/health/", page);
+    pages.operator("/console/health/", &page);
 }
 
 #[derive(Template)]

@@ -6,10 +6,10 @@ use super::prelude::*;
 const HOME: &str = "/console/";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.get(HOME, home);
-    pages.get("/console/organizations/{organization_id}/", organization);
-    pages.get("/console/{*rest}", unknown);
-    pages.post("/console/steps/dismiss/", dismiss);
+    pages.get(HOME, &home);
+    pages.get("/console/organizations/{organization_id}/", &organization);
+    pages.get("/console/{*rest}", &unknown);
+    pages.post("/console/steps/dismiss/", &dismiss);
 }
 
 /// The start page of a session that sees no project.

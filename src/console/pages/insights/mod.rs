@@ -10,13 +10,14 @@ use super::prelude::*;
 use super::shareable::INSIGHT;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.get("/console/projects/{project_id}/insights/", list);
-    pages.form("/console/projects/{project_id}/insights/new/", new);
-    pages.form("/console/projects/{project_id}/insights/{id}/edit/", edit);
-    let open = |request| show(request, Feedback::default());
-    pages.get("/console/projects/{project_id}/insights/{id}/", open);
-    pages.post("/console/projects/{project_id}/insights/{id}/favorite/", favorite);
-    pages.post("/console/projects/{project_id}/insights/{id}/restore/", restore);
+    pages.get("/console/projects/{project_id}/insights/", &list);
+    pages.form("/console/projects/{project_id}/insights/new/", &new);
+    pages.form("/console/projects/{project_id}/insights/{id}/edit/", &edit);
+    pages.get("/console/projects/{project_id}/insights/{id}/", &|request| {
+        show(request, Feedback::default())
+    });
+    pages.post("/console/projects/{project_id}/insights/{id}/favorite/", &favorite);
+    pages.post("/console/projects/{project_id}/insights/{id}/restore/", &restore);
 }
 
 /// An insight in the list.

@@ -19,10 +19,10 @@ const PAGE_SIZE: u64 = 20;
 const MAX_PROJECTS: usize = 100;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.get(LIST, list);
-    pages.post(LIST, create);
-    pages.post("/console/organizations/{organization_id}/invites/again/", again);
-    pages.form("/console/organizations/{organization_id}/invites/{id}/delete/", delete);
+    pages.get(LIST, &list);
+    pages.post(LIST, &create);
+    pages.post("/console/organizations/{organization_id}/invites/again/", &again);
+    pages.form("/console/organizations/{organization_id}/invites/{id}/delete/", &delete);
 }
 
 /// The link of a new invite.

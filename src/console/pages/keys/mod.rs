@@ -13,11 +13,11 @@ const LIST: &str = "/console/keys/";
 const API: &str = "/api/personal_api_keys/";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.get(LIST, list);
-    pages.form(NEW, new);
-    pages.page("/console/keys/{id}/", show_key, save);
-    pages.post("/console/keys/{id}/rotate/", rotate);
-    pages.form("/console/keys/{id}/revoke/", revoke);
+    pages.get(LIST, &list);
+    pages.form(NEW, &new);
+    pages.page("/console/keys/{id}/", &show_key, &save);
+    pages.post("/console/keys/{id}/rotate/", &rotate);
+    pages.form("/console/keys/{id}/revoke/", &revoke);
 }
 
 impl Key {

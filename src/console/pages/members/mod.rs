@@ -8,9 +8,9 @@ use crate::console::words::{LEVELS, level_name, level_value};
 use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.page("/console/organizations/{organization_id}/members/", list_members, change_level);
-    pages.form("/console/organizations/{organization_id}/members/{id}/", member);
-    pages.form("/console/organizations/{organization_id}/members/{id}/remove/", remove);
+    pages.page("/console/organizations/{organization_id}/members/", &list_members, &change_level);
+    pages.form("/console/organizations/{organization_id}/members/{id}/", &member);
+    pages.form("/console/organizations/{organization_id}/members/{id}/remove/", &remove);
 }
 
 /// A member on the page.

@@ -26,9 +26,9 @@ const FORM: FormSpec = FormSpec::change(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/organizations/{organization_id}/settings/", settings);
-    pages.form("/console/organizations/{organization_id}/settings/delete/", delete);
-    pages.form(NEW, new);
+    pages.form("/console/organizations/{organization_id}/settings/", &settings);
+    pages.form("/console/organizations/{organization_id}/settings/delete/", &delete);
+    pages.form(NEW, &new);
 }
 
 fn path(organization: &str) -> String {

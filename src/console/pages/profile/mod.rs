@@ -25,9 +25,9 @@ const FORM: FormSpec = FormSpec::change(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form(PROFILE, profile);
-    pages.get(LIST, list);
-    pages.post("/console/sessions/{id}/end/", end);
+    pages.form(PROFILE, &profile);
+    pages.get(LIST, &list);
+    pages.post("/console/sessions/{id}/end/", &end);
 }
 
 async fn profile(request: SignedIn) -> PageResult {

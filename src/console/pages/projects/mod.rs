@@ -6,15 +6,17 @@ use super::dashboards::dashboard_choices;
 use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.get("/console/organizations/{organization_id}/projects/", list);
-    pages.form("/console/organizations/{organization_id}/projects/new/", new);
-    let of_settings = |request| save(request, &SETTINGS_FORM, "");
-    pages.page("/console/projects/{project_id}/settings/", show_settings, of_settings);
-    let of_access = |request| save(request, &ACCESS_FORM, "access/");
-    pages.post("/console/projects/{project_id}/settings/access/", of_access);
-    pages.form("/console/projects/{project_id}/settings/token/", reset_token);
-    pages.form("/console/projects/{project_id}/settings/delete/", delete);
-    pages.page("/console/projects/{project_id}/access/", access::show, access::apply);
+    pages.get("/console/organizations/{organization_id}/projects/", &list);
+    pages.form("/console/organizations/{organization_id}/projects/new/", &new);
+    pages.page("/console/projects/{project_id}/settings/", &show_settings, &|request| {
+        save(request, &SETTINGS_FORM, "")
+    });
+    pages.post("/console/projects/{project_id}/settings/access/", &|request| {
+        save(request, &ACCESS_FORM, "access/")
+    });
+    pages.form("/console/projects/{project_id}/settings/token/", &reset_token);
+    pages.form("/console/projects/{project_id}/settings/delete/", &delete);
+    pages.page("/console/projects/{project_id}/access/", &access::show, &access::apply);
 }
 
 #[derive(Template)]

@@ -8,15 +8,14 @@ use super::prelude::*;
 const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/organizations/{organization_id}/roles/", list_roles);
-    pages.page("/console/organizations/{organization_id}/roles/{id}/", show, rename);
-    pages.post("/console/organizations/{organization_id}/roles/{id}/add/", add);
-    pages.post(REMOVE, remove);
-    let delete = |request| {
+    pages.form("/console/organizations/{organization_id}/roles/", &list_roles);
+    pages.page("/console/organizations/{organization_id}/roles/{id}/", &show, &rename);
+    pages.post("/console/organizations/{organization_id}/roles/{id}/add/", &add);
+    pages.post(REMOVE, &remove);
+    pages.form("/console/organizations/{organization_id}/roles/{id}/delete/", &|request| {
         let (rest, destroy, notice) = ("?basic=true", "roles_destroy", "role-deleted");
         confirm_delete(request, ROLES, [rest, "name"], destroy, notice, DELETION)
-    };
-    pages.form("/console/organizations/{organization_id}/roles/{id}/delete/", delete);
+    });
 }
 
 #[derive(Template)]

@@ -71,29 +71,24 @@ pub(super) const INSIGHT: &ShareableKind = &ShareableKind {
 };
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    for (kind, delete, trash, access, sharing) in [
-        (
-            DASHBOARD,
+    for [delete, trash, access, sharing] in [
+        [
             "/console/projects/{project_id}/dashboards/{id}/delete/",
             "/console/projects/{project_id}/dashboards/trash/",
             "/console/projects/{project_id}/dashboards/{id}/access/",
             "/console/projects/{project_id}/dashboards/{id}/sharing/",
-        ),
-        (
-            INSIGHT,
+        ],
+        [
             "/console/projects/{project_id}/insights/{id}/delete/",
             "/console/projects/{project_id}/insights/trash/",
             "/console/projects/{project_id}/insights/{id}/access/",
             "/console/projects/{project_id}/insights/{id}/sharing/",
-        ),
+        ],
     ] {
-        pages.form(delete, move |request| trash::delete(request, kind));
-        let show = move |request, feedback| trash::show(request, kind, feedback);
-        pages.page(trash, show, move |request| trash::restore(request, kind));
-        let show = move |request, feedback| access::show(request, kind, feedback);
-        pages.page(access, show, move |request| access::apply(request, kind));
-        let show = move |request, feedback| show_sharing(request, kind, feedback);
-        pages.page(sharing, show, move |request| apply_sharing(request, kind));
+        pages.form(delete, &trash::delete);
+        pages.page(trash, &trash::show, &trash::restore);
+        pages.page(access, &access::show, &access::apply);
+        pages.page(sharing, &show_sharing, &apply_sharing);
     }
 }
 
@@ -131,6 +126,11 @@ struct OnAll {
 }
 
 impl ShareableKind {
+    /// Returns the kind of the objects that a page is about.
+    fn of(visit: &Visit) -> &'static Self {
+        if visit.route().contains("/insights/") { INSIGHT } else { DASHBOARD }
+    }
+
     /// Returns the name of an object for people: its own, or the derived one.
     fn name<'o>(&self, object: &'o Shareable) -> &'o str {
         let derived = name_or(object.derived_name.as_deref(), self.untitled);
@@ -245,7 +245,8 @@ struct SharingPage {
     command: Command,
 }
 
-async fn apply_sharing(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
+async fn apply_sharing(request: SignedIn) -> PageResult {
+    let kind = ShareableKind::of(&request.visit);
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let form = &request.visit.form;
     let (write, notice) = match form.value("action") {
@@ -256,15 +257,12 @@ async fn apply_sharing(request: SignedIn, kind: &'static ShareableKind) -> PageR
     };
     match request.api.attempt(&write.once(form.value(ONCE))).await? {
         Ok(_) => finish(&object.page("sharing/"), notice),
-        Err(refusal) => show_sharing(request, kind, refusal.into()).await,
+        Err(refusal) => show_sharing(request, refusal.into()).await,
     }
 }
 
-async fn show_sharing(
-    request: SignedIn,
-    kind: &'static ShareableKind,
-    feedback: Feedback,
-) -> PageResult {
+async fn show_sharing(request: SignedIn, feedback: Feedback) -> PageResult {
+    let kind = ShareableKind::of(&request.visit);
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let path = object.api("sharing/");
     let found: Shareable = request.api.get(&object.api("")).await.read()?;

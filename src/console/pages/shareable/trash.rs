@@ -18,15 +18,16 @@ struct TrashPage {
     refusals: Option<Refusals>,
 }
 
-pub(super) async fn restore(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
+pub(super) async fn restore(request: SignedIn) -> PageResult {
+    let kind = ShareableKind::of(&request.visit);
     let project = request.visit.project_id()?;
     match restore_each(&request, kind, &project).await {
-        Ok(outcome) if outcome.has_refusals() => show(request, kind, outcome).await,
+        Ok(outcome) if outcome.has_refusals() => show(request, outcome).await,
         Ok(outcome) => {
             let trash = format!("{}trash/", kind.objects.list(&project));
             Ok(see_other(&with_notice_of(&trash, kind.restored, outcome.done.len()))?)
         }
-        Err(error) if error.status() == 400 => show(request, kind, error.into()).await,
+        Err(error) if error.status() == 400 => show(request, error.into()).await,
         Err(error) => Err(error.into()),
     }
 }
@@ -58,11 +59,8 @@ async fn restore_each(
     Ok(outcome)
 }
 
-pub(super) async fn show(
-    request: SignedIn,
-    kind: &'static ShareableKind,
-    mut feedback: BulkFeedback,
-) -> PageResult {
+pub(super) async fn show(request: SignedIn, mut feedback: BulkFeedback) -> PageResult {
+    let kind = ShareableKind::of(&request.visit);
     let project = request.visit.project_id()?;
     let base = kind.objects.list(&project);
     let api_query = Query::of([("deleted", "true"), LIMIT]);
@@ -89,7 +87,8 @@ pub(super) async fn show(
 const WITH_INSIGHTS: &str = "delete_insights";
 
 /// Asks before a dashboard or an insight is moved to the trash.
-pub(super) async fn delete(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
+pub(super) async fn delete(request: SignedIn) -> PageResult {
+    let kind = ShareableKind::of(&request.visit);
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let done = format!("{}&undo={}", with_notice(&object.list(), kind.deleted), object.id);
     let found = request.api.get(&object.api("")).await.read::<Shareable>();

@@ -65,7 +65,8 @@ struct AccessPage {
     restriction: Option<Restriction>,
 }
 
-pub(super) async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
+pub(super) async fn apply(request: SignedIn) -> PageResult {
+    let kind = ShareableKind::of(&request.visit);
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let page = object.page("access/");
     let form: Option<(&'static FormSpec, _)> = match request.visit.query("form") {
@@ -81,22 +82,19 @@ pub(super) async fn apply(request: SignedIn, kind: &'static ShareableKind) -> Pa
         }
         return match sent.send(&request).await? {
             Outcome::Done(_) => finish(&page, "access-saved"),
-            Outcome::Again(form) => show(request, kind, form.into()).await,
+            Outcome::Again(form) => show(request, form.into()).await,
         };
     }
     let write = removal(&request.visit.form, kind, &object)?;
     match request.api.attempt(&write).await? {
         Ok(_) if request.visit.form.has("collaborator") => finish(&page, "collaborator-removed"),
         Ok(_) => finish(&page, "rule-removed"),
-        Err(refusal) => show(request, kind, refusal.into()).await,
+        Err(refusal) => show(request, refusal.into()).await,
     }
 }
 
-pub(super) async fn show(
-    request: SignedIn,
-    kind: &'static ShareableKind,
-    mut feedback: Feedback,
-) -> PageResult {
+pub(super) async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
+    let kind = ShareableKind::of(&request.visit);
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let filters = Filters::of(&request.visit);
     let of_page = object.page("access/");
