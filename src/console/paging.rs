@@ -3,6 +3,7 @@
 use askama::Template;
 use serde::de::DeserializeOwned;
 
+use super::api::Answer;
 use super::failure::Failure;
 use super::layout::Command;
 use super::model::List;
@@ -109,20 +110,34 @@ pub(super) struct ListPage<Row> {
     pub(super) command: Command,
 }
 
-/// Loads the page of a list that the request names.
-///
-/// # Errors
-/// Those of [`Paging::new`] and of the API.
-pub(super) async fn list_page<Row: DeserializeOwned>(
-    request: &SignedIn,
+/// The answer of the API with the page of a list.
+pub(super) struct ListAnswer<'r> {
+    visit: &'r Visit,
     list: ListSpec,
-) -> Result<ListPage<Row>, Failure> {
-    let ListSpec { api, api_query, page, page_query } = list;
-    let path = api_query.at(Paging::offset(&request.visit)).url(&api);
-    let List { count, results: rows } = request.api.get(&path).await.read::<List<Row>>()?;
-    let url = |offset| page_query.clone().at(offset).url(&page);
-    let paging = Paging::new(&request.visit, OFFSET, rows.len(), count, PAGE_SIZE, url)?;
-    Ok(ListPage { rows, paging, command: Command::get(&request.visit, &path) })
+    /// The path of the API.
+    path: String,
+    answer: Answer,
+}
+
+/// Requests the page of a list that the request names.
+pub(super) async fn list_page(request: &SignedIn, list: ListSpec) -> ListAnswer<'_> {
+    let path = list.api_query.clone().at(Paging::offset(&request.visit)).url(&list.api);
+    let answer = request.api.get(&path).await;
+    ListAnswer { visit: &request.visit, list, path, answer }
+}
+
+impl ListAnswer<'_> {
+    /// Reads the page.
+    ///
+    /// # Errors
+    /// Those of [`Paging::new`] and of the API.
+    pub(super) fn read<Row: DeserializeOwned>(self) -> Result<ListPage<Row>, Failure> {
+        let Self { visit, list, path, answer } = self;
+        let List { count, results: rows } = answer.read::<List<Row>>()?;
+        let url = |offset| list.page_query.clone().at(offset).url(&list.page);
+        let paging = Paging::new(visit, OFFSET, rows.len(), count, PAGE_SIZE, &url)?;
+        Ok(ListPage { rows, paging, command: Command::get(visit, &path) })
+    }
 }
 
 /// The part of a list that a page shows.
@@ -160,7 +175,7 @@ impl Paging {
         visit: &Visit,
         parameter: &str,
         size: usize,
-        url: impl Fn(u64) -> String,
+        url: &dyn Fn(u64) -> String,
     ) -> Result<(&'a [T], Self), Failure> {
         let offset = Self::offset_named(visit, parameter);
         let start = usize::try_from(offset).map_or(all.len(), |offset| offset.min(all.len()));
@@ -186,7 +201,7 @@ impl Paging {
         shown: usize,
         count: u64,
         size: u64,
-        url: impl Fn(u64) -> String,
+        url: &dyn Fn(u64) -> String,
     ) -> Result<Self, Failure> {
         let offset = Self::offset_named(visit, parameter);
         if shown == 0 && offset > 0 {

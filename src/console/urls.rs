@@ -19,8 +19,13 @@ impl Query {
 
     /// Adds pairs, except those with an empty value.
     pub(super) fn and<'p>(self, pairs: impl IntoIterator<Item = (&'p str, &'p str)>) -> Self {
-        let pairs = pairs.into_iter().filter(|(_, value)| !value.is_empty());
-        Self(Serializer::new(self.0).extend_pairs(pairs).finish())
+        let mut query = Serializer::new(self.0);
+        for (name, value) in pairs {
+            if !value.is_empty() {
+                query.append_pair(name, value);
+            }
+        }
+        Self(query.finish())
     }
 
     /// Adds the number of items before the page of a list, unless it is 0.

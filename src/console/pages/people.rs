@@ -169,11 +169,11 @@ impl RuleTable {
         rules: &[Rule],
         subjects: &Subjects,
         visit: &Visit,
-        url: impl Fn(&'static str, u64) -> String,
+        url: &dyn Fn(&'static str, u64) -> String,
         action: Option<String>,
     ) -> Result<Self, Failure> {
         let url = |at| url(OFFSET, at);
-        let (shown, paging) = Paging::of_all(rules, visit, OFFSET, PAGE_SIZE, url)?;
+        let (shown, paging) = Paging::of_all(rules, visit, OFFSET, PAGE_SIZE, &url)?;
         let rows = shown.iter().map(|rule| (subjects.name(rule), rule.clone()));
         Ok(Self { rows: rows.collect(), paging, action })
     }

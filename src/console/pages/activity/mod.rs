@@ -85,7 +85,7 @@ async fn list(request: SignedIn) -> PageResult {
     let base = log.page();
     let url = |offset| filters.to_query().at(offset).url(&base);
     let paging =
-        Paging::new(&request.visit, OFFSET, found.results.len(), found.count, PAGE_SIZE, url)?;
+        Paging::new(&request.visit, OFFSET, found.results.len(), found.count, PAGE_SIZE, &url)?;
     let oldest = url(found.count.saturating_sub(1) / PAGE_SIZE * PAGE_SIZE);
     let frame = Frame::load(&request).await?.titled("Activity");
     let people = People::load(&request.api, frame.organization()).await?;

@@ -33,7 +33,7 @@ async fn list_exports(request: SignedIn, mut feedback: BulkFeedback) -> PageResu
     let project = &request.visit.project_id()?;
     let base = BATCH_EXPORTS.list(project);
     let list = ListSpec::new(BATCH_EXPORTS.api(project), &base);
-    let list = list_page::<BatchExport>(&request, list).await?;
+    let list = list_page(&request, list).await.read::<BatchExport>()?;
     let frame = feedback.on(Frame::load(&request).await?.titled("Batch exports"));
     let create = Operation::new("projects_batch_exports_create", [project]);
     let may_act = match list.rows.first() {

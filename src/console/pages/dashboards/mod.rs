@@ -212,7 +212,7 @@ async fn show(request: SignedIn, mut feedback: BulkFeedback) -> PageResult {
     let filters = filters(&request.visit);
     let base = DASHBOARDS.list(&project);
     let list = ListSpec::new(DASHBOARDS.api(&project), &base).filtered(filters.fields());
-    let list = list_page::<Dashboard>(&request, list).await?;
+    let list = list_page(&request, list).await.read::<Dashboard>()?;
     let frame = Frame::load(&request).await?.titled("Dashboards");
     let frame = feedback.on(frame.with_undo(undo_of_query(&request, &base)));
     let name = |id: &str| {

@@ -248,7 +248,7 @@ struct TrashPage {
 pub(super) async fn trash_page(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let list = ListSpec::new(object.api("deleted_tiles/"), &object.page("tiles/trash/"));
-    let list = list_page(&request, list).await?;
+    let list = list_page(&request, list).await.read()?;
     let page = TrashPage {
         name: name_of(&request, &object).await?,
         may_write: DASHBOARD.may_write(&request, &object.tenant).await?,

@@ -47,7 +47,8 @@ async fn list_domains(request: SignedIn) -> PageResult {
     }
     let empty = Versioned::default();
     let form = FORM.offered(&request, &create, &base, &empty, &mut feedback).await?;
-    let list = list_page(&request, ListSpec::new(DOMAINS.api(&organization), &base)).await?;
+    let list =
+        list_page(&request, ListSpec::new(DOMAINS.api(&organization), &base)).await.read()?;
     feedback.show(&request, "Domains", &DomainsPage { base, list, form }).await
 }
 

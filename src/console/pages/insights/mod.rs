@@ -80,7 +80,7 @@ async fn list(request: SignedIn) -> PageResult {
         page: base.clone(),
         page_query: filters.to_query(),
     };
-    let list = list_page(&request, list).await?;
+    let list = list_page(&request, list).await.read()?;
     let frame = Frame::load(&request).await?;
     let frame = frame.titled("Insights").with_undo(undo(&request, &base));
     let page = InsightsPage {

@@ -58,7 +58,7 @@ async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> P
     let base = INVITES.list(&organization);
     let url = |offset| format!("{base}?offset={offset}");
     let paging =
-        Paging::new(&request.visit, OFFSET, found.results.len(), found.count, PAGE_SIZE, url)?;
+        Paging::new(&request.visit, OFFSET, found.results.len(), found.count, PAGE_SIZE, &url)?;
     let path_of_projects =
         format!("/api/organizations/{organization}/projects/?limit={MAX_PROJECTS}");
     let projects = request.api.get(&path_of_projects).await.read_if_allowed::<List<Project>>()?;

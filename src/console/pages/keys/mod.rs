@@ -54,7 +54,7 @@ struct KeysPage {
 async fn list(request: SignedIn) -> PageResult {
     let keys: Vec<Key> = request.api.get(API).await.read()?;
     let url = |offset| format!("{LIST}?offset={offset}");
-    let (shown, paging) = Paging::of_all(&keys, &request.visit, OFFSET, PAGE_SIZE, url)?;
+    let (shown, paging) = Paging::of_all(&keys, &request.visit, OFFSET, PAGE_SIZE, &url)?;
     let own = request.api.key().await?;
     let access = Access::load(&request, own.as_ref()).await?;
     let now = request.visit.app.now();

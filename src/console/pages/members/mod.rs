@@ -48,7 +48,8 @@ async fn list_members(request: SignedIn, feedback: Feedback) -> PageResult {
     let search = request.visit.query("search").trim();
     let base = MEMBERS.list(&organization);
     let list = ListSpec::new(MEMBERS.api(&organization), &base).filtered([("search", search)]);
-    let ListPage::<Member> { rows: members, paging, command } = list_page(&request, list).await?;
+    let ListPage::<Member> { rows: members, paging, command } =
+        list_page(&request, list).await.read()?;
     let invite = Operation::new("invites_create", [&organization]);
     let invites = request.api.may(&invite).await?;
     let invites = invites.then(|| format!("/console/organizations/{organization}/invites/"));
@@ -269,6 +270,6 @@ async fn load_projects(
         }
         None => false,
     };
-    let paging = Paging::new(&request.visit, OFFSET, results.len(), count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, OFFSET, results.len(), count, PAGE_SIZE, &url)?;
     Ok(Some(Projects { list: results, paging, may_read_rules }))
 }

@@ -62,7 +62,7 @@ pub(super) async fn show(request: SignedIn, mut feedback: Feedback) -> PageResul
     let page = AccessPage {
         base: base(&id),
         is_private: on_project.default_access_level == "none",
-        rules: RuleTable::new(rules, &subjects, &request.visit, of_rules, action)?,
+        rules: RuleTable::new(rules, &subjects, &request.visit, &of_rules, action)?,
         may_change: project.is_some(),
         project,
         matrix: Matrix::of(on_kinds, &subjects, &request.visit, of_kinds)?,
@@ -194,7 +194,7 @@ impl Matrix {
         }
         kinds.sort();
         let by_subject: Vec<_> = by_subject.into_iter().collect();
-        let (shown, paging) = Paging::of_all(&by_subject, visit, OFFSET, PAGE_SIZE, url)?;
+        let (shown, paging) = Paging::of_all(&by_subject, visit, OFFSET, PAGE_SIZE, &url)?;
         let rows = shown.iter().map(|(subject, rules)| {
             let level = |kind: &String| {
                 let of_kind = rules.iter().find(|rule| rule.resource == *kind);

@@ -31,7 +31,7 @@ async fn list(request: SignedIn) -> PageResult {
     let organization = request.visit.organization_id()?;
     let base = format!("/console/organizations/{organization}/projects/");
     let list = ListSpec::new(format!("/api/organizations/{organization}/projects/"), &base);
-    let list = list_page(&request, list).await?;
+    let list = list_page(&request, list).await.read()?;
     let create = Operation::new(CREATE, [&organization]);
     let page = ProjectsPage { base, list, may_create: request.api.may(&create).await? };
     Feedback::default().show(&request, "Projects", &page).await

@@ -42,7 +42,7 @@ async fn list_roles(request: SignedIn) -> PageResult {
     let form = FORM.offered(&request, &create, &base, &empty, &mut feedback).await?;
     let api_query = Query::of([("basic", "true"), LIMIT]);
     let list = ListSpec { api_query, ..ListSpec::new(ROLES.api(&organization), &base) };
-    let list = list_page(&request, list).await?;
+    let list = list_page(&request, list).await.read()?;
     feedback.show(&request, "Roles", &RolesPage { base, list, form }).await
 }
 
@@ -102,7 +102,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let found = request.api.get_versioned(&object.api("?basic=true")).await?;
     let role: Role = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
     let list = ListSpec::new(object.api("role_memberships/"), &object.page(""));
-    let list = list_page(&request, list).await?;
+    let list = list_page(&request, list).await.read()?;
     let (rename, action) = (object.operation(RENAME), object.page(""));
     let name_form = NAME.offered(&request, &rename, &action, &found, &mut feedback).await?;
     let candidates = Candidates::load(&request, &object, &mut feedback).await?;

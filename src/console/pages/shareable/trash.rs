@@ -66,7 +66,7 @@ pub(super) async fn show(request: SignedIn, mut feedback: BulkFeedback) -> PageR
     let api_query = Query::of([("deleted", "true"), LIMIT]);
     let list = ListSpec::new(kind.objects.api(&project), &format!("{base}trash/"));
     let list = ListSpec { api_query, ..list };
-    let list = list_page::<Shareable>(&request, list).await?;
+    let list = list_page(&request, list).await.read::<Shareable>()?;
     let frame = feedback.on(Frame::load(&request).await?.titled("Trash"));
     let name = |id: &str| {
         let known = list.rows.iter().find(|one| one.id.to_string() == id);

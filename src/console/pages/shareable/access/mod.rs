@@ -99,7 +99,7 @@ pub(super) async fn show(request: SignedIn, mut feedback: Feedback) -> PageResul
     let filters = Filters::of(&request.visit);
     let of_page = object.page("access/");
     let list = ListSpec::new(object.api("access/"), &of_page).filtered(filters.fields());
-    let list = list_page(&request, list).await?;
+    let list = list_page(&request, list).await.read()?;
     let chosen = filters.chosen(&request, &object).await?;
     let rules: Rules = request.api.get(&object.api("access_controls/")).await.read()?;
     let mut subjects = Subjects::load(&request, &object.tenant, &of_page).await?;
@@ -131,7 +131,7 @@ pub(super) async fn show(request: SignedIn, mut feedback: Feedback) -> PageResul
     let url = |offset, at| format!("{}#rules", filters.beside(offset, at).url(&of_page));
     let page = AccessPage {
         kind,
-        rules: RuleTable::new(&rules.access_controls, &subjects, &request.visit, url, action)?,
+        rules: RuleTable::new(&rules.access_controls, &subjects, &request.visit, &url, action)?,
         object,
         name,
         filters,
@@ -348,7 +348,7 @@ impl Collaborators {
         let all = all.unwrap_or_default();
         let page = object.page("access/");
         let url = |at| format!("{}#restricted", filters.beside(OFFSET, at).url(&page));
-        let (listed, paging) = Paging::of_all(&all, &request.visit, OFFSET, PAGE_SIZE, url)?;
+        let (listed, paging) = Paging::of_all(&all, &request.visit, OFFSET, PAGE_SIZE, &url)?;
         let search = MemberSearch::of(&request.visit, SEARCH, &page, "restricted");
         let mut found = Self {
             object: object.clone(),
