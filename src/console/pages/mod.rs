@@ -27,7 +27,9 @@ use crate::http;
 use crate::http::assets::VERSION;
 
 use super::assets;
+use super::form::SubmittedForm;
 use super::headers::EmbeddedFile;
+use super::registry::PageWithFeedback;
 use prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -52,6 +54,37 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 /// Leads to a page with a notice.
 fn finish(path: &str, notice: &'static str) -> PageResult {
     Ok(see_other(&with_notice(path, notice))?)
+}
+
+/// A page of forms and buttons, which is shown again if the request of one is refused.
+type FormsPage = &'static dyn PageWithFeedback<Feedback>;
+
+/// Sends a form. Leads to a page with a notice, or shows the page of the form again.
+async fn submit(
+    request: SignedIn,
+    sent: SubmittedForm,
+    done: &str,
+    notice: &'static str,
+    page: FormsPage,
+) -> PageResult {
+    match sent.send(&request).await? {
+        Outcome::Done(_) => finish(done, notice),
+        Outcome::Again(form) => page.show(request, form.into()).await,
+    }
+}
+
+/// Sends the request of a button. Leads to a page with a notice, or shows the page of the button again.
+async fn press(
+    request: SignedIn,
+    write: Write,
+    done: &str,
+    notice: &'static str,
+    page: FormsPage,
+) -> PageResult {
+    match request.api.attempt(&write).await? {
+        Ok(_) => finish(done, notice),
+        Err(refusal) => page.show(request, refusal.into()).await,
+    }
 }
 
 /// A page with one form and nothing else.

@@ -32,4 +32,6 @@ pub(super) use super::object::{
     BATCH_EXPORTS, DASHBOARDS, DOMAINS, INSIGHTS, INVITES, MEMBERS, ObjectPath, ROLES,
     confirm_delete, page_of,
 };
-pub(super) use super::{BulkFeedback, Chosen, FormPage, MAX_OBJECTS, Refusals, excerpt, finish};
+pub(super) use super::{
+    BulkFeedback, Chosen, FormPage, MAX_OBJECTS, Refusals, excerpt, finish, press, submit,
+};

@@ -143,10 +143,7 @@ async fn save(request: SignedIn) -> PageResult {
     let stored = request.api.get_versioned(&object.api("")).await?;
     let destination = destination(&stored.body)?;
     let sent = destination.change.sent(&request, object.operation(UPDATE), &object.page(""))?;
-    match sent.send(&request).await? {
-        Outcome::Done(_) => finish(&object.page(""), "export-saved"),
-        Outcome::Again(form) => show(request, form.into()).await,
-    }
+    submit(request, sent, &object.page(""), "export-saved", &show).await
 }
 
 /// Shows the export, and why an action was refused.

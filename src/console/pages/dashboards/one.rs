@@ -132,10 +132,8 @@ fn action(object: &ObjectPath, form: &FormSpec) -> String {
 async fn save(request: SignedIn, form: &'static FormSpec) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let update = object.operation(DASHBOARD.update);
-    match form.sent(&request, update, &action(&object, form))?.send(&request).await? {
-        Outcome::Done(_) => finish(&object.page(""), "dashboard-saved"),
-        Outcome::Again(form) => show(request, form.into()).await,
-    }
+    let sent = form.sent(&request, update, &action(&object, form))?;
+    submit(request, sent, &object.page(""), "dashboard-saved", &show).await
 }
 
 /// The dashboard with the form that arranges its tiles: by numbers, or with the script by mouse and by keyboard.

@@ -120,10 +120,8 @@ async fn save(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DOMAINS)?;
     let domain: Domain = request.api.get(&object.api("")).await.read()?;
     let (spec, action) = (spec(&domain), object.page(""));
-    match spec.sent(&request, object.operation(UPDATE), &action)?.send(&request).await? {
-        Outcome::Done(_) => finish(&action, "domain-saved"),
-        Outcome::Again(form) => show(request, form.into()).await,
-    }
+    let sent = spec.sent(&request, object.operation(UPDATE), &action)?;
+    submit(request, sent, &action, "domain-saved", &show).await
 }
 
 /// Returns the settings that the API accepts for a domain.

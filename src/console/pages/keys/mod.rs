@@ -233,10 +233,8 @@ struct KeyPage {
 
 async fn save(request: SignedIn) -> PageResult {
     let id = request.visit.uuid("id")?;
-    match CHANGE.sent(&request, update(&id), &path(&id))?.send(&request).await? {
-        Outcome::Done(_) => finish(&path(&id), "key-saved"),
-        Outcome::Again(form) => show_key(request, form.into()).await,
-    }
+    let sent = CHANGE.sent(&request, update(&id), &path(&id))?;
+    submit(request, sent, &path(&id), "key-saved", &show_key).await
 }
 
 async fn rotate(request: SignedIn) -> PageResult {

@@ -37,10 +37,8 @@ async fn change_level(request: SignedIn) -> PageResult {
     let form = &request.visit.form;
     let write = Write::new(UPDATE, [&organization, form.value("user")]);
     let write = write.body(json!({ "level": level_value(form.value("level")) }));
-    match request.api.attempt(&write).await? {
-        Ok(_) => finish(&here(&request.visit, &organization), "level-saved"),
-        Err(refusal) => list_members(request, refusal.into()).await,
-    }
+    let here = here(&request.visit, &organization);
+    press(request, write, &here, "level-saved", &list_members).await
 }
 
 async fn list_members(request: SignedIn, feedback: Feedback) -> PageResult {

@@ -29,16 +29,12 @@ pub(super) async fn apply(request: SignedIn) -> PageResult {
     let named = request.visit.query("form");
     if let Some((form, operation)) = FORMS.into_iter().find(|(form, _)| form.id == named) {
         let sent = form.sent(&request, Operation::new(operation, [&id]), &action(&id, form))?;
-        return match sent.send(&request).await? {
-            Outcome::Done(_) => finish(&base, "access-saved"),
-            Outcome::Again(form) => show(request, form.into()).await,
-        };
+        return submit(request, sent, &base, "access-saved", &show).await;
     }
-    match request.api.attempt(&button(&request, &id)?).await? {
-        Ok(_) if request.visit.form.has("everyone") => finish(&base, "access-saved"),
-        Ok(_) => finish(&base, "rule-removed"),
-        Err(refusal) => show(request, refusal.into()).await,
-    }
+    let write = button(&request, &id)?;
+    let is_setting = request.visit.form.has("everyone");
+    let notice = if is_setting { "access-saved" } else { "rule-removed" };
+    press(request, write, &base, notice, &show).await
 }
 
 fn base(project: &str) -> String {

@@ -146,10 +146,7 @@ async fn save(request: SignedIn, form: &'static FormSpec, rest: &str) -> PageRes
     let project = request.visit.project_id()?;
     let base = path(&project);
     let sent = form.sent(&request, update(&project), &format!("{base}{rest}"))?;
-    match sent.send(&request).await? {
-        Outcome::Done(_) => finish(&base, "settings-saved"),
-        Outcome::Again(form) => show_settings(request, form.into()).await,
-    }
+    submit(request, sent, &base, "settings-saved", &show_settings).await
 }
 
 async fn show_settings(request: SignedIn, mut feedback: Feedback) -> PageResult {

@@ -82,19 +82,15 @@ struct RolePage {
 
 async fn rename(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, ROLES)?;
-    match NAME.sent(&request, object.operation(RENAME), &object.page(""))?.send(&request).await? {
-        Outcome::Done(_) => finish(&object.page(""), "role-saved"),
-        Outcome::Again(form) => show(request, form.into()).await,
-    }
+    let page = object.page("");
+    let sent = NAME.sent(&request, object.operation(RENAME), &page)?;
+    submit(request, sent, &page, "role-saved", &show).await
 }
 
 async fn add(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, ROLES)?;
-    let action = object.page("add/");
-    match MEMBER.sent(&request, object.operation(ADD_MEMBER), &action)?.send(&request).await? {
-        Outcome::Done(_) => finish(&object.page(""), "member-added"),
-        Outcome::Again(form) => show(request, form.into()).await,
-    }
+    let sent = MEMBER.sent(&request, object.operation(ADD_MEMBER), &object.page("add/"))?;
+    submit(request, sent, &object.page(""), "member-added", &show).await
 }
 
 async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
@@ -126,10 +122,8 @@ async fn remove(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, ROLES)?;
     let membership = request.visit.uuid("membership_id")?;
     let ids = [object.tenant.as_str(), &object.id, &membership];
-    match request.api.attempt(&Write::new("roles_role_memberships_destroy", ids)).await? {
-        Ok(_) => finish(&object.page(""), "member-removed"),
-        Err(refusal) => show(request, refusal.into()).await,
-    }
+    let write = Write::new("roles_role_memberships_destroy", ids);
+    press(request, write, &object.page(""), "member-removed", &show).await
 }
 
 /// The consequences of a deletion.

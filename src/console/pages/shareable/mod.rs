@@ -255,10 +255,8 @@ async fn apply_sharing(request: SignedIn) -> PageResult {
         "rotate" => (object.write(kind.rotate_link), "link-replaced"),
         _ => return Err(Error::not_found().into()),
     };
-    match request.api.attempt(&write.once(form.value(ONCE))).await? {
-        Ok(_) => finish(&object.page("sharing/"), notice),
-        Err(refusal) => show_sharing(request, refusal.into()).await,
-    }
+    let write = write.once(form.value(ONCE));
+    press(request, write, &object.page("sharing/"), notice, &show_sharing).await
 }
 
 async fn show_sharing(request: SignedIn, feedback: Feedback) -> PageResult {

@@ -80,17 +80,12 @@ pub(super) async fn apply(request: SignedIn) -> PageResult {
         if operation == ADD_COLLABORATOR {
             sent.body.insert("level".to_owned(), MAY_EDIT.into());
         }
-        return match sent.send(&request).await? {
-            Outcome::Done(_) => finish(&page, "access-saved"),
-            Outcome::Again(form) => show(request, form.into()).await,
-        };
+        return submit(request, sent, &page, "access-saved", &show).await;
     }
     let write = removal(&request.visit.form, kind, &object)?;
-    match request.api.attempt(&write).await? {
-        Ok(_) if request.visit.form.has("collaborator") => finish(&page, "collaborator-removed"),
-        Ok(_) => finish(&page, "rule-removed"),
-        Err(refusal) => show(request, refusal.into()).await,
-    }
+    let is_collaborator = request.visit.form.has("collaborator");
+    let notice = if is_collaborator { "collaborator-removed" } else { "rule-removed" };
+    press(request, write, &page, notice, &show).await
 }
 
 pub(super) async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
