@@ -8,11 +8,11 @@ use crate::console::api::Write;
 use crate::console::assets::icon;
 use crate::console::failure::Failure;
 use crate::console::headers::{see_other, status_of};
-use crate::console::layout::{self, Command, Frame};
+use crate::console::layout::Command;
 use crate::console::registry::PageResult;
 use crate::console::visit::SignedIn;
 
-use super::{ONCE, once_key};
+use super::{Feedback, ONCE, once_key};
 
 /// The field with the typed name.
 const NAME: &str = "name";
@@ -97,7 +97,7 @@ impl Confirm {
     /// the page that the user came from, and `done` the page after success.
     ///
     /// # Errors
-    /// 401 if the session has ended, errors of the service, and those of [`Frame::load`].
+    /// 401 if the session has ended, errors of the service, and those of [`Feedback::show`].
     pub(in crate::console) async fn respond(
         mut self,
         request: &SignedIn,
@@ -124,8 +124,7 @@ impl Confirm {
             }
         }
         self.command = Some(Command::write(request, &self.write)?);
-        let frame = Frame::load(request).await?.titled(self.question.clone()).with_status(status);
-        Ok(layout::page(&frame, &self)?)
+        Feedback::from(status).show(request, &self.question, &self).await
     }
 
     async fn send(&self, request: &SignedIn) -> Result<()> {

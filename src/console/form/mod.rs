@@ -335,6 +335,13 @@ impl From<Box<Form>> for Feedback {
     }
 }
 
+/// The feedback on a form that the page itself shows.
+impl From<StatusCode> for Feedback {
+    fn from(status: StatusCode) -> Self {
+        Self { status, ..Self::default() }
+    }
+}
+
 impl From<Error> for Feedback {
     fn from(refusal: Error) -> Self {
         Self { form: None, status: status_of(&refusal), refusal: Some(refusal) }

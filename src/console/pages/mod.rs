@@ -125,8 +125,7 @@ impl FormPage {
 
     /// Shows the page with the status of its form.
     async fn show(self, request: &SignedIn) -> PageResult {
-        let frame = Frame::load(request).await?.titled(self.title).with_status(self.form.status);
-        Ok(layout::page(&frame, &self)?)
+        Feedback::from(self.form.status).show(request, self.title, &self).await
     }
 }
 

@@ -227,6 +227,6 @@ pub(super) async fn new(request: SignedIn) -> PageResult {
         let form = destination.create.empty(&request, &create, &action)?;
         form.with_value("interval", &json!("hour")).with_value("model", &json!("events"))
     };
-    let frame = Frame::load(&request).await?.titled("New batch export").with_status(form.status);
-    Ok(layout::page(&frame, &NewPage { base, destination, form })?)
+    let page = NewPage { base, destination, form };
+    Feedback::from(page.form.status).show(&request, "New batch export", &page).await
 }

@@ -118,10 +118,9 @@ pub(super) async fn new(request: SignedIn) -> PageResult {
         COPY => form = with_dashboards(form, &request, &project).await?,
         _ => {}
     }
-    let frame = Frame::load(&request).await?.titled("New dashboard").with_status(form.status);
     let base = DASHBOARDS.list(&project);
     let page = NewPage { base, origins: &ORIGINS, origin, templates, form };
-    Ok(layout::page(&frame, &page)?)
+    Feedback::from(page.form.status).show(&request, "New dashboard", &page).await
 }
 
 /// Fills the form from the dashboard that the query names, if there is one that the session may view.

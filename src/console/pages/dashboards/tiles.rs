@@ -158,10 +158,9 @@ pub(super) async fn edit(request: SignedIn) -> PageResult {
         let form = form_of(&tile.body).filled(&request, &update, &action, &tile)?;
         form.refused_for(DASHBOARD.refusal_of(&request, &path.dashboard, &dashboard).await?)
     };
-    let frame = Frame::load(&request).await?.titled("Edit the tile").with_status(form.status);
     let TilePath { dashboard: object, tile } = path;
     let page = EditPage { object, name: name_in(&dashboard), tile, form };
-    Ok(layout::page(&frame, &page)?)
+    Feedback::from(page.form.status).show(&request, "Edit the tile", &page).await
 }
 
 const MOVE_TILE: &str = "dashboards_move_tile_partial_update";
@@ -200,11 +199,11 @@ pub(super) async fn move_tile(request: SignedIn) -> PageResult {
     } else {
         MOVE_FORM.empty(&request, &operation, &action)?
     };
-    let object = path.dashboard;
-    let frame = Frame::load(&request).await?.titled("Move the tile").with_status(form.status);
+    let (object, status) = (path.dashboard, form.status);
     let (name, _, refusal) = name_version_and_refusal(&request, &object).await?;
     let form = offer_dashboards(&request, &object, form).await?;
-    Ok(layout::page(&frame, &MovePage { object, name, refusal, form })?)
+    let page = MovePage { object, name, refusal, form };
+    Feedback::from(status).show(&request, "Move the tile", &page).await
 }
 
 /// Whether the dashboard that the form names has the tile.
