@@ -21,6 +21,7 @@ mod shareable;
 
 use std::fmt::Display;
 
+use askama::filters::HtmlSafe;
 use axum::http::Method;
 
 use crate::http;
@@ -224,6 +225,20 @@ const NO_RESULTS: &str = "Steward stores the definitions of insights. It does no
 /// Returns the day of a time of the API.
 fn day(time: &str) -> &str {
     time.get(..10).unwrap_or(time)
+}
+
+/// A time of the API, as HTML. A script shows how long ago it was.
+#[derive(Template)]
+#[template(path = "console/pages/ago.html")]
+struct Ago<'t> {
+    time: &'t str,
+}
+
+impl HtmlSafe for Ago<'_> {}
+
+/// Shows a time of the API.
+const fn ago(time: &str) -> Ago<'_> {
+    Ago { time }
 }
 
 /// Returns a time of the API for people: its day and minute in UTC. A script shows it in the reader's zone.
