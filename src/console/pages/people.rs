@@ -3,8 +3,6 @@
 
 use std::collections::HashMap;
 
-use serde::de::DeserializeOwned;
-
 use crate::console::api::Api;
 
 use super::prelude::*;
@@ -76,15 +74,16 @@ impl MemberSearch {
     ///
     /// # Errors
     /// The errors of the API, except refusals.
-    pub(super) async fn find<T: DeserializeOwned>(
+    pub(super) async fn find(
         mut self,
         request: &SignedIn,
         organization: &str,
-    ) -> Result<(Self, List<T>)> {
+    ) -> Result<(Self, List<Member>)> {
         let limit = MAX_FOUND.to_string();
         let query = Query::of([("limit", &*limit), ("order", "joined_at"), ("search", &self.text)]);
         let path = query.url(&format!("/api/organizations/{organization}/members/"));
-        let found: List<T> = request.api.get(&path).await.read_if_allowed()?.unwrap_or_default();
+        let found =
+            request.api.get(&path).await.read_if_allowed::<List<Member>>()?.unwrap_or_default();
         self.is_cut = !found.is_complete();
         Ok((self, found))
     }

@@ -159,7 +159,7 @@ impl Candidates {
         let form = MEMBER.offered(request, &add, &action, &empty, feedback).await?;
         let Some(form) = form else { return Ok(None) };
         let search = MemberSearch::of(&request.visit, SEARCH, &role.page(""), "candidates");
-        let (search, found) = search.find::<Member>(request, &role.tenant).await?;
+        let (search, found) = search.find(request, &role.tenant).await?;
         let path = role.api(&format!("role_memberships/?limit={MAX_LEFT_OUT}"));
         let in_role: List<RoleMember> = request.api.get(&path).await.read()?;
         let in_role: HashSet<_> = in_role.results.into_iter().map(|one| one.user.uuid).collect();
