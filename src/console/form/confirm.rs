@@ -52,17 +52,12 @@ pub(in crate::console) struct ConfirmOption {
 
 impl Confirm {
     /// Asks a question before `write` is sent. `text` names the consequences, and `submit` is the label of the button.
-    pub(in crate::console) fn new(
-        question: impl Into<String>,
-        text: impl Into<String>,
-        submit: impl Into<String>,
-        write: Write,
-    ) -> Self {
+    pub(in crate::console) fn new(question: &str, text: &str, submit: &str, write: Write) -> Self {
         Self {
-            question: question.into(),
-            text: text.into(),
+            question: question.to_owned(),
+            text: text.to_owned(),
             name: None,
-            submit: submit.into(),
+            submit: submit.to_owned(),
             action: String::new(),
             back: String::new(),
             write,

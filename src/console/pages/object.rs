@@ -119,9 +119,9 @@ impl ObjectPath {
     }
 
     /// Returns the question before `write` deletes the object. `text` names the consequences.
-    pub(super) fn deletion(&self, name: &str, text: impl Into<String>, write: Write) -> Confirm {
+    pub(super) fn deletion(&self, name: &str, text: &str, write: Write) -> Confirm {
         let submit = format!("Delete the {}", self.collection.noun);
-        Confirm::new(format!("{submit} {name}?"), text, submit, write)
+        Confirm::new(&format!("{submit} {name}?"), text, &submit, write)
     }
 }
 

@@ -374,7 +374,7 @@ async fn delete(request: SignedIn) -> PageResult {
     let question = format!("Delete the invite of {}?", invite.target_email);
     let text = "Its link stops working at once. To let the address join, invite it again.";
     let confirm =
-        Confirm::new(question, text, "Delete the invite", object.write("invites_destroy"));
+        Confirm::new(&question, text, "Delete the invite", object.write("invites_destroy"));
     confirm.respond(&request, &object.list(), &done).await
 }
 

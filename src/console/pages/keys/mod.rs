@@ -286,6 +286,6 @@ async fn revoke(request: SignedIn) -> PageResult {
     };
     let question = format!("Revoke the key {}?", key.label);
     let write = Write::new("personal_api_keys_destroy", [&id]);
-    let confirm = Confirm::new(question, text, "Revoke the key", write);
+    let confirm = Confirm::new(&question, text, "Revoke the key", write);
     confirm.respond(&request, &path(&id), &done).await
 }

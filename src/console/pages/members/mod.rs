@@ -218,7 +218,7 @@ async fn remove(request: SignedIn) -> PageResult {
     };
     let text = "The membership, its roles and access rules, and pending invites by this member end at once. Dashboards and \
                 other content stay. The member's API keys open nothing in this organization any more.";
-    let confirm = Confirm::new(question, text, submit, object.write("members_destroy"));
+    let confirm = Confirm::new(&question, text, submit, object.write("members_destroy"));
     confirm.respond(&request, &object.page(""), &done).await
 }
 

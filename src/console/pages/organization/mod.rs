@@ -87,7 +87,7 @@ async fn delete(request: SignedIn) -> PageResult {
     let question = format!("Delete the organization {}?", found.name);
     let text = "The organization and everything in it disappear at once: projects, dashboards, members, invites, roles and domains. This cannot be undone.";
     let write = Write::new("organizations_destroy", [&id]);
-    let confirm = Confirm::new(question, text, "Delete the organization", write);
+    let confirm = Confirm::new(&question, text, "Delete the organization", write);
     confirm.by_name(found.name).respond(&request, &path(&id), &done).await
 }
 

@@ -203,7 +203,7 @@ async fn delete(request: SignedIn) -> PageResult {
     let question = format!("Delete the project {}?", project.name);
     let text = "The project and everything in it disappear at once: dashboards, insights, batch exports and public links. This cannot be undone.";
     let write = Write::new("projects_destroy", [&id]);
-    let confirm = Confirm::new(question, text, "Delete the project", write).by_name(project.name);
+    let confirm = Confirm::new(&question, text, "Delete the project", write).by_name(project.name);
     let done = format!("/console/organizations/{}/projects/", project.organization);
     let done = with_notice(&done, "project-deleted");
     confirm.respond(&request, &path(&id), &done).await

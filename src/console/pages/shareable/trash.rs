@@ -103,7 +103,7 @@ pub(super) async fn delete(request: SignedIn) -> PageResult {
     let closed = if found.is_shared { " Its public page is closed." } else { "" };
     let text = format!("{}{closed}", kind.consequences);
     let write = object.write(kind.update).body(body);
-    let mut confirm = object.deletion(kind.name(&found), text, write).refused_for(refusal);
+    let mut confirm = object.deletion(kind.name(&found), &text, write).refused_for(refusal);
     if !kind.is_insight {
         confirm = confirm.with_option(ConfirmOption {
             name: WITH_INSIGHTS,
