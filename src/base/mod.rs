@@ -1,5 +1,6 @@
 //! Values that all of the program uses: errors, times, secrets and JSON. This room uses no other.
 
+pub mod erased;
 pub mod error;
 pub mod json;
 pub mod patch;

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 
+use crate::base::erased::erase;
 use crate::fair::fair_queue::Consumer;
 use crate::store::writer::queue::{LIMITS, MAX_QUEUED};
-use crate::store::writer::task::{PendingWrite, QueuedWrite};
+use crate::store::writer::task::QueuedWrite;
 
 use super::*;
 
@@ -23,8 +24,7 @@ async fn error_response_of_a_write_waits_for_the_commit() {
     let scratch = Scratch::empty();
     let database = Database::create(scratch.path()).expect("a file");
     let transaction = begin(&database).expect("a transaction");
-    let (mut queued, answer) =
-        PendingWrite::new(|_: &mut WriteTx<'_>| Err::<(), _>(Error::denied("no")));
+    let (mut queued, answer) = QueuedWrite::new(Box::new(|_| Err(Error::denied("no"))));
     assert!(!queued.run(&mut WriteTx::new(&transaction)));
     queued.answer(Err(Error::unavailable(RETRY_AFTER, "the commit failed")));
     assert_unavailable(&answer.await.expect("an answer").map(drop));
@@ -46,7 +46,7 @@ fn rule_is_dropped_before_its_caller_is_woken() {
     let held_by_rule = Arc::downgrade(&held);
     let caller = Arc::new(Caller { held_by_rule, woken_without_rule: AtomicBool::new(false) });
     let (queued, mut answer) =
-        PendingWrite::new(move |_: &mut WriteTx<'_>| Ok(Arc::strong_count(&held)));
+        QueuedWrite::new(Box::new(move |_| Ok(erase(Arc::strong_count(&held)))));
     let waker = Waker::from(Arc::clone(&caller));
     assert!(answer.poll_unpin(&mut Context::from_waker(&waker)).is_pending());
     queued.answer(Err(Error::internal("no commit")));

@@ -19,6 +19,7 @@ use redb::Database;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
+use crate::base::erased::{AnyValue, downcast, erase};
 use crate::base::error::Result;
 use crate::base::secret::SigningSecret;
 use crate::fair::fair_queue::Consumer;
@@ -40,7 +41,7 @@ use file_place::FilePlace;
 use freshness::FreshnessThread;
 use metrics::WriterStats;
 use queue::Sender;
-use task::{PendingWrite, Task, flatten_reply};
+use task::{QueuedWrite, Rule, Task, flatten_reply};
 use thread::{OriginWriter, Writer};
 use watchers::Watchers;
 
@@ -195,12 +196,16 @@ impl Store {
     /// # Errors
     /// The error of the rule; 503 when the queue is full, the file is closed, or the commit failed.
     #[doc(hidden)]
-    pub async fn write<T, F>(&self, rule: F) -> Result<T>
+    pub fn write<T, F>(&self, rule: F) -> impl Future<Output = Result<T>> + Send
     where
         T: Send + 'static,
         F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
     {
-        self.write_for(None, rule).await.map(|(written, _)| written)
+        self.write_boxed(Box::new(move |tx| rule(tx).map(erase)))
+    }
+
+    async fn write_boxed<T: 'static>(&self, rule: Rule) -> Result<T> {
+        downcast(self.write_erased(None, rule).await?.0)
     }
 
     /// Runs `rule` inside the current write transaction. Once the commit is on disk, returns the result of
@@ -223,7 +228,18 @@ impl Store {
         T: Send + 'static,
         F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
     {
-        let (queued, answer) = PendingWrite::new(rule);
+        let rule: Rule = Box::new(move |tx| rule(tx).map(erase));
+        let (written, snapshot) = self.write_erased(consumer, rule).await?;
+        Ok((downcast(written)?, snapshot))
+    }
+
+    /// Runs a rule as [`write_for`](Self::write_for) does.
+    pub(crate) async fn write_erased(
+        &self,
+        consumer: Option<Consumer>,
+        rule: Rule,
+    ) -> Result<(AnyValue, Arc<Snapshot>)> {
+        let (queued, answer) = QueuedWrite::new(rule);
         let sent = self.require_ready().and_then(|()| self.queue.send_write(consumer, queued));
         let written = match sent {
             Ok(()) => flatten_reply(answer.await).flatten(),

@@ -52,7 +52,7 @@ struct Inner {
 
 struct State {
     channel: VecDeque<Task>,
-    waiting: Backlogs<Box<dyn QueuedWrite>>,
+    waiting: Backlogs<QueuedWrite>,
     /// The consumer whose write runs. The write has its slot until the writer looks for the next task.
     running: Option<Consumer>,
     /// The consumers that queued a write lately.
@@ -88,11 +88,7 @@ impl Sender {
     ///
     /// # Errors
     /// 503 if the channel or the consumer's share of the waiting writes is full, or if the writer has stopped.
-    pub fn send_write(
-        &self,
-        consumer: Option<Consumer>,
-        write: Box<dyn QueuedWrite>,
-    ) -> Result<()> {
+    pub fn send_write(&self, consumer: Option<Consumer>, write: QueuedWrite) -> Result<()> {
         let mut state = self.0.lock();
         let mut displaced = None;
         if let Some(consumer) = consumer {
@@ -293,7 +289,7 @@ impl State {
         }
     }
 
-    fn push(&mut self, consumer: Consumer, write: Box<dyn QueuedWrite>) {
+    fn push(&mut self, consumer: Consumer, write: QueuedWrite) {
         self.channel.push_back(Task::Write(NextWrite { consumer: Some(consumer), write }));
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, mpsc};
 use redb::Database;
 use tokio::sync::oneshot;
 
+use crate::base::erased::{AnyValue, erase, typed};
 use crate::base::error::{Error, Result};
 use crate::fair::fair_queue::Consumer;
 use crate::store::disk::engine::{close, unavailable};
@@ -80,7 +81,7 @@ pub enum Replacement {
 pub struct NextWrite {
     /// `None` for a write of the service itself or of its operator.
     pub consumer: Option<Consumer>,
-    pub write: Box<dyn QueuedWrite>,
+    pub write: QueuedWrite,
 }
 
 impl Store {
@@ -89,10 +90,14 @@ impl Store {
     ///
     /// # Errors
     /// 503 when the queue is full or the file is closed.
-    pub(crate) async fn quiesce<T: Send + 'static>(
+    pub(crate) fn quiesce<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T> {
+    ) -> impl Future<Output = Result<T>> + Send {
+        typed(self.quiesce_erased(Box::new(move || erase(work()))))
+    }
+
+    async fn quiesce_erased(&self, work: Box<dyn FnOnce() -> AnyValue + Send>) -> Result<AnyValue> {
         let (reply, answer) = oneshot::channel();
         self.enqueue(Task::Quiesce(Box::new(move || {
             let _ = reply.send(work());
@@ -105,10 +110,17 @@ impl Store {
     ///
     /// # Errors
     /// The error of `work`; 503 when the queue is full or the file is closed.
-    pub(crate) async fn with_exclusive_file<T: Send + 'static>(
+    pub(crate) fn with_exclusive_file<T: Send + 'static>(
         &self,
         work: impl FnOnce(Database) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+    ) -> impl Future<Output = Result<T>> + Send {
+        typed(self.with_exclusive_file_erased(Box::new(move |database| work(database).map(erase))))
+    }
+
+    async fn with_exclusive_file_erased(
+        &self,
+        work: Box<dyn FnOnce(Database) -> Result<AnyValue> + Send>,
+    ) -> Result<AnyValue> {
         let (reply, answer) = oneshot::channel();
         self.enqueue(Task::ExclusiveFile(Box::new(move |database| {
             let outcome = work(database);
@@ -160,43 +172,32 @@ impl Store {
     }
 }
 
-/// A queued write, independent of the type of its result.
-pub trait QueuedWrite: Send {
-    /// Whether the caller no longer waits for the result.
-    fn is_abandoned(&self) -> bool;
-    /// Runs the rule. Returns whether it succeeded, so that its changes are kept.
-    fn run(&mut self, tx: &mut WriteTx<'_>) -> bool;
-    /// Sends the result to the caller. `committed` is the snapshot after the commit of the batch, or its error.
-    fn answer(self: Box<Self>, committed: Result<Arc<Snapshot>>);
-}
+/// A rule, without the type of its result.
+pub type Rule = Box<dyn Fn(&mut WriteTx<'_>) -> Result<AnyValue> + Send>;
 
 /// The result of a rule, with the snapshot after the commit of its batch. The outer error is that of the commit.
-type WriteResult<T> = Result<Result<(T, Arc<Snapshot>)>>;
+type WriteResult = Result<Result<(AnyValue, Arc<Snapshot>)>>;
 
-/// A rule, and the channel for its result.
-pub struct PendingWrite<T, F> {
-    rule: F,
-    outcome: Option<Result<T>>,
-    reply: oneshot::Sender<WriteResult<T>>,
+/// A queued write: a rule, and the channel for its result.
+pub struct QueuedWrite {
+    rule: Rule,
+    outcome: Option<Result<AnyValue>>,
+    reply: oneshot::Sender<WriteResult>,
 }
 
-impl<T, F> PendingWrite<T, F> {
-    pub fn new(rule: F) -> (Box<Self>, oneshot::Receiver<WriteResult<T>>) {
+impl QueuedWrite {
+    pub fn new(rule: Rule) -> (Self, oneshot::Receiver<WriteResult>) {
         let (reply, answer) = oneshot::channel();
-        (Box::new(Self { rule, outcome: None, reply }), answer)
+        (Self { rule, outcome: None, reply }, answer)
     }
-}
 
-impl<T, F> QueuedWrite for PendingWrite<T, F>
-where
-    T: Send,
-    F: Fn(&mut WriteTx<'_>) -> Result<T> + Send,
-{
-    fn is_abandoned(&self) -> bool {
+    /// Whether the caller no longer waits for the result.
+    pub fn is_abandoned(&self) -> bool {
         self.reply.is_closed()
     }
 
-    fn run(&mut self, tx: &mut WriteTx<'_>) -> bool {
+    /// Runs the rule. Returns whether it succeeded, so that its changes are kept.
+    pub fn run(&mut self, tx: &mut WriteTx<'_>) -> bool {
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.rule)(tx)))
             .unwrap_or_else(|_| Err(Error::internal("a rule panicked inside a write")));
         let stays = outcome.is_ok();
@@ -204,10 +205,12 @@ where
         stays
     }
 
+    /// Sends the result to the caller. `committed` is the snapshot after the commit of the batch, or its error.
+    ///
     /// Also called for errors only after the commit: an error may depend on changes of another write in the batch.
     /// Drops the rule before it sends: the memory that a rule holds counts against its caller.
-    fn answer(self: Box<Self>, committed: Result<Arc<Snapshot>>) {
-        let Self { rule, outcome, reply } = *self;
+    pub fn answer(self, committed: Result<Arc<Snapshot>>) {
+        let Self { rule, outcome, reply } = self;
         drop(rule);
         let outcome = outcome.unwrap_or_else(|| Err(Error::internal("a write did not run")));
         let _ = reply.send(committed.map(|snapshot| Ok((outcome?, snapshot))));

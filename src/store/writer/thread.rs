@@ -198,7 +198,7 @@ impl Writer {
         &mut self,
         database: &Database,
         first: NextWrite,
-        ran: &mut Vec<Box<dyn QueuedWrite>>,
+        ran: &mut Vec<QueuedWrite>,
     ) -> Result<()> {
         let transaction = begin(database)?;
         let mut tx = self.begin_batch(&transaction);
@@ -229,7 +229,7 @@ impl Writer {
         &mut self,
         tx: &mut WriteTx<'_>,
         first: NextWrite,
-        ran: &mut Vec<Box<dyn QueuedWrite>>,
+        ran: &mut Vec<QueuedWrite>,
     ) -> Result<BatchRun> {
         let begun = Instant::now();
         let (mut done, mut patience) = (BatchRun::default(), GATHER_TIME);

@@ -1,14 +1,12 @@
-use crate::store::write::WriteTx;
+use crate::base::erased::erase;
 
-use super::super::task::PendingWrite;
 use super::*;
 
 const GREEDY: Consumer = Consumer::User(1);
 const OTHER: Consumer = Consumer::User(2);
 
 fn send(sender: &Sender, consumer: Consumer) {
-    let rule = |_: &mut WriteTx<'_>| Ok::<_, Error>(());
-    let (write, _answer) = PendingWrite::<(), _>::new(rule);
+    let (write, _answer) = QueuedWrite::new(Box::new(|_| Ok(erase(()))));
     sender.send_write(Some(consumer), write).expect("queued");
 }
 

@@ -52,7 +52,7 @@ pub struct OriginWriter {
 pub(super) struct UnshownWrites {
     /// The number of the commit.
     seq: u64,
-    pub(super) writes: Vec<Box<dyn QueuedWrite>>,
+    pub(super) writes: Vec<QueuedWrite>,
 }
 
 impl OriginWriter {
@@ -92,7 +92,7 @@ impl Writer {
         database: &Database,
         source: &CopySource,
         first: NextWrite,
-        ran: &mut Vec<Box<dyn QueuedWrite>>,
+        ran: &mut Vec<QueuedWrite>,
     ) -> Result<Option<Error>> {
         let (name, until) = (random_name(), Instant::now() + COMMIT_TIMEOUT);
         let mut first = Some(first);
@@ -121,7 +121,7 @@ impl Writer {
         name: Uuid,
         until: Instant,
         first: &mut Option<NextWrite>,
-        ran: &mut Vec<Box<dyn QueuedWrite>>,
+        ran: &mut Vec<QueuedWrite>,
     ) -> Result<Attempt> {
         if source.state.is_away() {
             return Ok(Attempt::Refused(away()));
@@ -363,7 +363,7 @@ fn require_intact(fault: Fault) -> Result<Fault> {
 }
 
 /// Runs the writes of a batch again. Leaves out those whose callers no longer wait.
-fn run_again(tx: &mut WriteTx<'_>, ran: &mut [Box<dyn QueuedWrite>]) -> Result<BatchRun> {
+fn run_again(tx: &mut WriteTx<'_>, ran: &mut [QueuedWrite]) -> Result<BatchRun> {
     let mut done = BatchRun::default();
     for write in ran.iter_mut().filter(|write| !write.is_abandoned()) {
         tx.begin();
