@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::auth::authorize::AuthContext;
 use crate::auth::{Authorization, Caller, PublicAccess, Tenant};
+use crate::base::erased::{AnyValue, downcast, erase, typed};
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
 use crate::base::time::Timestamp;
@@ -62,17 +63,23 @@ impl<P: Tenant> WriteAccess<P> {
     ///
     /// # Errors
     /// The errors of the authorization and of `rule`; 503 if the transaction cannot be committed.
-    pub(crate) async fn change<T: Send + 'static>(
+    pub(crate) fn change<T: Send + 'static>(
         &self,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+    ) -> impl Future<Output = Result<T>> + Send {
+        typed(self.change_erased(Box::new(move |tx, context, now| {
+            rule(tx, &context.caller, &P::of(context)?, now).map(erase)
+        })))
+    }
+
+    async fn change_erased(&self, rule: AuthorizedRule<AnyValue>) -> Result<AnyValue> {
         let auth = Arc::clone(&self.auth);
-        let written = self.app.write(WriteOptions::of(self), move |tx, now| {
+        let rule: TimedRule = Box::new(move |tx, now| {
             let context = auth.renew(tx, now)?;
-            let response = rule(tx, &context.caller, &P::of(&context)?, now)?;
+            let response = rule(tx, &context, now)?;
             Ok((Author::of(context), response))
         });
-        written.await.map(|(changed, _)| changed)
+        self.app.write_erased(WriteOptions::of(self), rule).await.map(|(changed, _)| changed)
     }
 
     /// Updates an object for a caller, as [`change`](Self::change) does. `rule` returns the key of the updated record, whose
@@ -80,19 +87,18 @@ impl<P: Tenant> WriteAccess<P> {
     ///
     /// # Errors
     /// As [`change`](Self::change), and 412 for another version.
-    pub(crate) async fn update<R: Record>(
+    pub(crate) fn update<R: Record>(
         &self,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<(R::Key, Versioned)>
         + Send
         + 'static,
-    ) -> Result<ApiResponse> {
+    ) -> impl Future<Output = Result<ApiResponse>> + Send {
         let expected = self.if_match.clone();
-        let update = self.change(move |tx, caller, tenant, now| {
+        self.change(move |tx, caller, tenant, now| {
             let (key, body) = rule(tx, caller, tenant, now)?;
             expected.require::<R>(tx, &key)?;
-            Ok(body)
-        });
-        update.await.map(ApiResponse::Object)
+            Ok(ApiResponse::Object(body))
+        })
     }
 
     /// Deletes an object for a caller, as [`change`](Self::change) does. `rule` returns the key of the deleted record, whose
@@ -100,16 +106,15 @@ impl<P: Tenant> WriteAccess<P> {
     ///
     /// # Errors
     /// As [`change`](Self::change), and 412 for another version.
-    pub(crate) async fn delete<R: Record>(
+    pub(crate) fn delete<R: Record>(
         &self,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<R::Key> + Send + 'static,
-    ) -> Result<ApiResponse> {
+    ) -> impl Future<Output = Result<ApiResponse>> + Send {
         let expected = self.if_match.clone();
-        let deletion = self.change(move |tx, caller, tenant, now| {
+        self.change(move |tx, caller, tenant, now| {
             let key = rule(tx, caller, tenant, now)?;
-            expected.require::<R>(tx, &key)
-        });
-        deletion.await.map(|()| ApiResponse::NoContent)
+            expected.require::<R>(tx, &key).map(|()| ApiResponse::NoContent)
+        })
     }
 
     /// Writes for a POST as [`change`](Self::change) does. If the idempotency key was used before, returns the stored
@@ -118,16 +123,21 @@ impl<P: Tenant> WriteAccess<P> {
     /// # Errors
     /// The errors of the authorization and of `rule`; 422 if the idempotency key was used with another body; 503 if
     /// the transaction cannot be committed.
-    pub(crate) async fn post(
+    pub(crate) fn post(
         &self,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<ApiResponse> + Send + 'static,
-    ) -> Result<ApiResponse> {
+    ) -> impl Future<Output = Result<ApiResponse>> + Send {
+        self.post_boxed(Box::new(move |tx, context, now| {
+            rule(tx, &context.caller, &P::of(context)?, now)
+        }))
+    }
+
+    async fn post_boxed(&self, rule: AuthorizedRule<ApiResponse>) -> Result<ApiResponse> {
         let (auth, key) = (Arc::clone(&self.auth), self.idempotency.clone());
         let write = self.app.write(WriteOptions::of(self), move |tx, now| {
             let context = auth.renew(tx, now)?;
-            let (caller, tenant) = (&context.caller, P::of(&context)?);
             let key = idempotency_key(key.as_ref(), &context)?;
-            let rule = |tx: &mut WriteTx<'_>| rule(tx, caller, &tenant, now);
+            let rule = &mut |tx: &mut WriteTx<'_>| rule(tx, &context, now);
             let done = run_idempotent(tx, key.as_ref(), now, rule, ApiResponse::to_stored)?;
             Ok((Author::of(context), done))
         });
@@ -202,7 +212,7 @@ impl App {
         let write = self.write(options, move |tx, now| {
             let context = auth.as_ref().map(|auth| auth.renew(tx, now)).transpose()?;
             let mut user = None;
-            let rule = |tx: &mut WriteTx<'_>| {
+            let rule = &mut |tx: &mut WriteTx<'_>| {
                 let (who, response) = rule(tx, now)?;
                 user = Some(who);
                 Ok(response)
@@ -218,13 +228,16 @@ impl App {
     /// # Errors
     /// The errors of `rule`; 503 if the transaction cannot be committed.
     #[doc(hidden)]
-    pub async fn operate<T: Send + 'static>(
+    pub fn operate<T: Send + 'static>(
         &self,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+    ) -> impl Future<Output = Result<T>> + Send {
+        self.operate_boxed(Box::new(move |tx, now| Ok((Author::default(), erase(rule(tx, now)?)))))
+    }
+
+    async fn operate_boxed<T: 'static>(&self, rule: TimedRule) -> Result<T> {
         let operator = WriteOptions { consumer: None, allowance: None, dry_run: None };
-        let write = self.write(operator, move |tx, now| Ok((Author::default(), rule(tx, now)?)));
-        write.await.map(|(done, _)| done)
+        downcast(self.write_erased(operator, rule).await?.0)
     }
 
     /// Runs `rule`, which also returns the author for the activity entry, and writes that entry. Fails if the write
@@ -234,9 +247,22 @@ impl App {
     /// A dry run does all of this, keeps the activity entries for its response, and is undone.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        WriteOptions { consumer, allowance, dry_run }: WriteOptions,
+        options: WriteOptions,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<RuleOutcome<T>> + Send + 'static,
     ) -> Result<(T, Arc<Snapshot>)> {
+        let rule: TimedRule = Box::new(move |tx, now| {
+            let (author, response) = rule(tx, now)?;
+            Ok((author, erase(response)))
+        });
+        let (response, snapshot) = self.write_erased(options, rule).await?;
+        Ok((downcast(response)?, snapshot))
+    }
+
+    async fn write_erased(
+        &self,
+        WriteOptions { consumer, allowance, dry_run }: WriteOptions,
+        rule: TimedRule,
+    ) -> Result<(AnyValue, Arc<Snapshot>)> {
         let now = self.now();
         let mail = self.0.mail_worker.as_ref().map(MailWorker::on_commit);
         let wakes = [Some(self.0.maintenance.on_commit()), mail];
@@ -246,7 +272,7 @@ impl App {
             end.run(tx, &author)?;
             Ok(response)
         };
-        self.store().write_for(consumer, write).await
+        self.store().write_erased(consumer, Box::new(write)).await
     }
 }
 
@@ -320,6 +346,12 @@ impl Author {
 /// The author of a change, and the result of its rule.
 pub(super) type RuleOutcome<T> = (Author, T);
 
+/// A rule that returns the author too.
+type TimedRule = Box<dyn Fn(&mut WriteTx<'_>, Timestamp) -> Result<RuleOutcome<AnyValue>> + Send>;
+
+/// A rule that gets the authorization of its caller.
+type AuthorizedRule<T> = Box<dyn Fn(&mut WriteTx<'_>, &AuthContext, Timestamp) -> Result<T> + Send>;
+
 /// Completes the idempotency key with the tenant of the request's path. If the body inherits rights from the caller's
 /// key, these become part of the request's identity too.
 pub(super) fn idempotency_key(
@@ -346,8 +378,8 @@ pub(super) fn run_idempotent<T>(
     tx: &mut WriteTx<'_>,
     key: Option<&IdempotencyKey>,
     now: Timestamp,
-    rule: impl FnOnce(&mut WriteTx<'_>) -> Result<T>,
-    reply: impl FnOnce(&T) -> IdempotentResponse,
+    rule: &mut dyn FnMut(&mut WriteTx<'_>) -> Result<T>,
+    reply: fn(&T) -> IdempotentResponse,
 ) -> Result<Result<T, IdempotentResponse>> {
     let Some(key) = key else { return rule(tx).map(Ok) };
     if let Some(reply) = idempotency::find(tx, key, now)? {
