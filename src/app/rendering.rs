@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
+use crate::auth::authorize::AuthContext;
 use crate::auth::{Caller, Tenant};
 use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
@@ -128,6 +129,26 @@ impl CreatedObject {
     }
 }
 
+/// A rule that creates or updates an object.
+type CreateRule = Box<
+    dyn Fn(&mut WriteTx<'_>, &AuthContext, Timestamp, &LargeResponse) -> Result<NewObject>
+        + Send
+        + Sync,
+>;
+
+/// Renders the object with an id.
+type Render = Arc<dyn Fn(&AnyTx<'_>, &AuthContext, u64) -> Result<Versioned> + Send + Sync>;
+
+/// The object that an attempt wrote, or the response of an earlier request, with the authorization.
+type Outcome = (Result<CreatedObject, IdempotentResponse>, Arc<AuthContext>);
+
+/// A write that may need to be repeated with a slot and memory.
+type Attempt = Arc<
+    dyn Fn(&mut WriteTx<'_>, Timestamp, &LargeResponse) -> Result<RuleOutcome<Outcome>>
+        + Send
+        + Sync,
+>;
+
 /// Returns the response to a change after its commit: to the object, or to a POST that was performed before. `render`
 /// renders an object that is large.
 async fn to_response(
@@ -200,45 +221,44 @@ impl<P: Tenant> WriteAccess<P> {
         + 'static,
         render: impl Fn(&AnyTx<'_>, &Caller, &P, u64) -> Result<Versioned> + Send + Sync + 'static,
     ) -> impl Future<Output = Result<ApiResponse>> + Send {
-        let (auth, key) = (Arc::clone(&self.auth), self.idempotency.clone());
-        let (is_dry_run, render) = (self.dry_run.is_some(), Arc::new(render));
-        let render_small = Arc::clone(&render);
         // Allocated here, so that the future does not have room for the parsed body several times.
-        let write = Arc::new(move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
+        let rule: CreateRule = Box::new(move |tx, context, now, large| {
+            rule(tx, &context.caller, &P::of(context)?, now, large)
+        });
+        let render: Render =
+            Arc::new(move |tx, context, id| render(tx, &context.caller, &P::of(context)?, id));
+        self.create_and_render(status, rule, render)
+    }
+
+    async fn create_and_render(
+        &self,
+        status: u16,
+        rule: CreateRule,
+        render: Render,
+    ) -> Result<ApiResponse> {
+        let (auth, key) = (Arc::clone(&self.auth), self.idempotency.clone());
+        let (is_dry_run, render_small) = (self.dry_run.is_some(), Arc::clone(&render));
+        let write: Attempt = Arc::new(move |tx, now, large| {
             let context = auth.renew(tx, now)?;
-            let (caller, tenant) = (&context.caller, P::of(&context)?);
             let key = idempotency_key(key.as_ref(), &context)?;
-            let rule = |tx: &mut WriteTx<'_>| {
-                let NewObject { id, is_large } = rule(tx, caller, &tenant, now, large)?;
-                let render = |tx: &AnyTx<'_>| render_small(tx, caller, &tenant, id);
+            let rule = &mut |tx: &mut WriteTx<'_>| {
+                let NewObject { id, is_large } = rule(tx, &context, now, large)?;
+                let render = |tx: &AnyTx<'_>| render_small(tx, &context, id);
                 let body = render_in_write(tx, (is_large, is_dry_run), render)?;
                 Ok(CreatedObject { status, id, body })
             };
             let done = run_idempotent(tx, key.as_ref(), now, rule, CreatedObject::to_stored)?;
             let is_repeated = matches!(&done, Err(IdempotentResponse { object: Some(_), .. }));
             large.require_reserved(is_repeated.then_some(0))?;
-            Ok((Author::of(Arc::clone(&context)), (done, context, tenant)))
+            Ok((Author::of(Arc::clone(&context)), (done, context)))
         });
-        async move {
-            let (((done, context, tenant), snapshot), slot) = self.with_slot(write).await?;
-            let render = |id| {
-                let render = move || render(&AnyTx(&*snapshot), &context.caller, &tenant, id);
-                run_blocking(slot, render)
-            };
-            to_response(done, render).await
-        }
+        let (((done, context), snapshot), slot) = self.with_slot(write).await?;
+        let render = |id| run_blocking(slot, move || render(&AnyTx(&*snapshot), &context, id));
+        to_response(done, render).await
     }
 
     /// Runs a write. If its response is large, acquires a slot and memory, and runs the write again.
-    async fn with_slot<T: Send + 'static>(
-        &self,
-        write: Arc<
-            impl Fn(&mut WriteTx<'_>, Timestamp, &LargeResponse) -> Result<RuleOutcome<T>>
-            + Send
-            + Sync
-            + 'static,
-        >,
-    ) -> Result<((T, Arc<Snapshot>), Option<Slot>)> {
+    async fn with_slot(&self, write: Attempt) -> Result<((Outcome, Arc<Snapshot>), Option<Slot>)> {
         let (mut slot, mut reserved) = (None, None);
         for _ in 1..MAX_ATTEMPTS {
             let large = Arc::new(LargeResponse { reserved, ..LargeResponse::default() });
