@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::auth::Caller;
+use crate::base::erased::{AnyValue, downcast, erase, typed};
 use crate::base::error::{Error, Result};
 use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits, QueueFull};
 use crate::fair::low_priority::{Priority, run_low_priority};
@@ -36,30 +37,58 @@ impl<P: Send + 'static> ReadAccess<P> {
     ///
     /// # Errors
     /// The errors of `read`; 503 if too many reads of the tenant wait, or if the read exceeds its time limit.
-    pub async fn read<T: Send + 'static>(
+    pub fn read<T: Send + 'static>(
         self,
         read: impl Fn(&BoundedRead<'_>, &Self) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        {
-            let short = BoundedRead::short(&self.snapshot);
-            let response = read(&short, &self);
-            if !short.is_exceeded() {
-                return response;
-            }
-        }
-        self.read_long(read).await
+    ) -> impl Future<Output = Result<T>> + Send {
+        self.read_maybe_long(false, read)
     }
 
-    /// Runs `read` on a blocking thread, for reads that are known to be long.
+    /// Runs `read` as [`read`](Self::read) does. If it is known to be long, it begins on a blocking thread.
     ///
     /// # Errors
-    /// The errors of `read`; 503 if too many reads of the tenant wait, or if the read exceeds its time limit.
-    pub async fn read_long<T: Send + 'static>(
+    /// As [`read`](Self::read).
+    pub fn read_maybe_long<T: Send + 'static>(
         self,
-        read: impl FnOnce(&BoundedRead<'_>, &Self) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (app, consumer, tx) = (self.app.clone(), self.consumer, Arc::clone(&self.snapshot));
-        app.long_reads().run(consumer, tx, move |tx| read(tx, &self)).await
+        is_long: bool,
+        read: impl Fn(&BoundedRead<'_>, &Self) -> Result<T> + Send + 'static,
+    ) -> impl Future<Output = Result<T>> + Send {
+        let response = if is_long { None } else { self.read_short(&read) };
+        complete(response.ok_or_else(|| {
+            let (app, consumer, tx) = (self.app.clone(), self.consumer, Arc::clone(&self.snapshot));
+            LongRead { app, consumer, tx, work: Box::new(move |tx| read(tx, &self).map(erase)) }
+        }))
+    }
+
+    /// Runs `read` on this thread. Returns `None` if it is not short.
+    fn read_short<T>(
+        &self,
+        read: impl Fn(&BoundedRead<'_>, &Self) -> Result<T>,
+    ) -> Option<Result<T>> {
+        let short = BoundedRead::short(&self.snapshot);
+        let response = read(&short, self);
+        (!short.is_exceeded()).then_some(response)
+    }
+}
+
+/// The work of a long read.
+type Work = Box<dyn FnOnce(&BoundedRead<'_>) -> Result<AnyValue> + Send>;
+
+/// A read that runs on a blocking thread.
+struct LongRead {
+    app: App,
+    consumer: Consumer,
+    tx: Arc<Snapshot>,
+    work: Work,
+}
+
+/// Returns the response of a short read, or runs the long one.
+async fn complete<T: 'static>(response: Result<Result<T>, LongRead>) -> Result<T> {
+    match response {
+        Ok(response) => response,
+        Err(LongRead { app, consumer, tx, work }) => {
+            downcast(app.long_reads().run_erased(consumer, tx, work).await?)
+        }
     }
 }
 
@@ -88,12 +117,21 @@ impl BlockingPool {
     ///
     /// # Errors
     /// The errors of `work`; 503 if too many reads of the consumer wait, or if the read exceeds its time limit.
-    pub async fn run<T: Send + 'static>(
+    pub fn run<T: Send + 'static>(
         &self,
         consumer: Consumer,
         tx: Arc<Snapshot>,
         work: impl FnOnce(&BoundedRead<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+    ) -> impl Future<Output = Result<T>> + Send {
+        typed(self.run_erased(consumer, tx, Box::new(move |tx| work(tx).map(erase))))
+    }
+
+    async fn run_erased(
+        &self,
+        consumer: Consumer,
+        tx: Arc<Snapshot>,
+        work: Work,
+    ) -> Result<AnyValue> {
         let interest = Arc::new(CancelToken::with_timeout(self.time_limit));
         let _waiting = CancelOnDrop(Arc::clone(&interest));
         let slot = self.queue.acquire(consumer).await.map_err(|QueueFull| {

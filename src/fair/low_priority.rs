@@ -3,6 +3,7 @@
 use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
 
+use crate::base::erased::{AnyValue, erase, typed};
 use crate::base::error::{Error, Result};
 
 /// The priority of long work, below that of the threads that serve requests.
@@ -28,19 +29,26 @@ impl Priority {
 ///
 /// # Errors
 /// 500 if no thread can be started, or `work` panicked.
-pub(crate) async fn run_low_priority<T: Send + 'static>(
+pub(crate) fn run_low_priority<T: Send + 'static>(
     priority: Priority,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T> {
+) -> impl Future<Output = Result<T>> + Send {
+    typed(run_erased(priority, Box::new(move || erase(work()))))
+}
+
+async fn run_erased(
+    priority: Priority,
+    work: Box<dyn FnOnce() -> AnyValue + Send>,
+) -> Result<AnyValue> {
     let (reply, answer) = oneshot::channel();
-    let run = Box::new(move || {
+    let run = move || {
         let _ = reply.send(work());
-    });
+    };
     spawn(priority, run)?;
     answer.await.map_err(Error::internal)
 }
 
-fn spawn(priority: Priority, run: Box<dyn FnOnce() + Send>) -> Result<()> {
+fn spawn(priority: Priority, run: impl FnOnce() + Send + 'static) -> Result<()> {
     let run = move || {
         // On Linux this changes the calling thread only. Unoptimized builds are for tests, which wait for this work: beside
         // other programs on the machine it would hardly run.

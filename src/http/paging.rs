@@ -103,19 +103,18 @@ impl PageParams {
     ///
     /// # Errors
     /// The errors of `list`; 503 if too many long reads of the tenant wait, or if the read exceeds its time limit.
-    pub async fn respond<P: Send + 'static>(
+    pub fn respond<P: Send + 'static>(
         self,
         access: ReadAccess<P>,
         list: impl Fn(&BoundedRead<'_>, &ReadAccess<P>, &Self) -> Result<(u64, Vec<u8>)>
         + Send
         + 'static,
-    ) -> ApiResult {
+    ) -> impl Future<Output = ApiResult> + Send {
         let is_long = self.offset > MAX_INLINE_OFFSET || self.limit > DEFAULT_LIMIT || self.scans;
-        let read = move |tx: &BoundedRead<'_>, at: &ReadAccess<P>| {
+        access.read_maybe_long(is_long, move |tx, at| {
             let (count, items) = list(tx, at, &self)?;
             self.envelope(count, &items)
-        };
-        if is_long { access.read_long(read).await } else { access.read(read).await }
+        })
     }
 
     fn envelope(&self, count: u64, items: &[u8]) -> ApiResult {
