@@ -10,6 +10,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 
 use crate::base::error::Error;
+use crate::base::tasks::run_blocking;
 use crate::base::time::{Clock, Timestamp};
 use crate::config::BackupConfig;
 use crate::metrics::{Counter, Gauge, Series};
@@ -204,7 +205,7 @@ impl BackupScheduler {
     async fn remove_oldest(&self, made: PathBuf, now: Timestamp) -> Result<(), Error> {
         let folder = self.folder.clone();
         let remove = move || folder.remove_oldest(&made, now);
-        tokio::task::spawn_blocking(remove).await.map_err(Error::internal)?.map_err(Error::internal)
+        run_blocking(remove).await?.map_err(Error::internal)
     }
 
     fn note(&self, created_at: Timestamp) {

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::app::rate_limit::MailClass;
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
+use crate::base::tasks::spawn;
 use crate::base::time::Clock;
 use crate::config::Config;
 use crate::fair::fair_queue::Consumer;
@@ -111,7 +112,7 @@ impl App {
     /// Starts the task that takes the requests. It ends with the app.
     pub(super) fn start_mail_sign_in(&self, mut requests: mpsc::Receiver<MailRequest>) {
         let inner = Arc::downgrade(&self.0);
-        tokio::spawn(async move {
+        spawn(async move {
             while let Some(request) = requests.recv().await {
                 let Some(app) = inner.upgrade().map(Self) else { return };
                 if let Err(error) = app.store_mail_request(request).await {
@@ -194,7 +195,7 @@ impl MailSender {
             return;
         };
         let sender = Arc::clone(self);
-        tokio::spawn(async move {
+        spawn(async move {
             let _unsent = unsent;
             sender.send(recipient, content).await;
         });

@@ -12,6 +12,7 @@ use futures_util::future::select_all;
 use tokio::time::timeout;
 
 use crate::base::error::{Error, Result};
+use crate::base::tasks::{run_blocking, spawn};
 use crate::base::time::{Clock, Timestamp};
 use crate::config::Config;
 use crate::exchange::idempotency;
@@ -41,7 +42,7 @@ impl App {
         self.start_backups()?;
         self.start_compaction();
         self.wake_maintenance();
-        tokio::spawn(maintenance.run());
+        spawn(maintenance.run());
         Ok(())
     }
 
@@ -49,7 +50,7 @@ impl App {
     fn start_backups(&self) -> Result<(), OpenError> {
         let Some(mut backups) = BackupScheduler::of(self)? else { return Ok(()) };
         let inner = Arc::downgrade(&self.0);
-        tokio::spawn(async move {
+        spawn(async move {
             loop {
                 backups.is_due().await;
                 let Some(store) = inner.upgrade().map(|inner| inner.store.clone()) else { return };
@@ -223,7 +224,7 @@ impl ExpiringData {
         let (snapshot, search) = (store.fresh().await?, self.search);
         let cutoff = now.minus(self.retention.unwrap_or_default());
         let search = move || search(&snapshot, cutoff);
-        let found = tokio::task::spawn_blocking(search).await.map_err(Error::internal)??;
+        let found = run_blocking(search).await??;
         let Some(delete) = found else {
             let interval = self.retention.map_or(CHECK_INTERVAL, |time| time.min(CHECK_INTERVAL));
             self.next = now.plus(interval);

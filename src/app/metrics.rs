@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
+use crate::base::tasks::{run_blocking, run_to_end};
 use crate::metrics::{Metrics, Series, record_seconds, to_f64};
 use crate::store::{
     OriginCall, OriginMetrics, PageCache, RecordCounts, Store, StoreMetrics, Table, Trouble,
@@ -122,12 +123,12 @@ impl App {
         }
         let app = self.clone();
         // The task continues if this client disconnects, because others may wait for its result.
-        let gathered = tokio::spawn(async move {
+        let gathered = run_to_end(async move {
             let text = app.collect_metrics().await?;
             *last = Some((Instant::now(), Arc::clone(&text)));
             Ok(text)
         });
-        gathered.await.map_err(Error::internal)?
+        gathered.await?
     }
 
     async fn collect_metrics(&self) -> Result<Arc<str>> {
@@ -138,11 +139,11 @@ impl App {
             None
         };
         let app = self.clone();
-        let gathered = tokio::task::spawn_blocking(move || {
+        let gathered = run_blocking(move || {
             app.update_metrics(page_cache);
             app.0.config.metrics.render()
         });
-        Ok(gathered.await.map_err(Error::internal)?.into())
+        Ok(gathered.await?.into())
     }
 }
 

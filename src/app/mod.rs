@@ -28,6 +28,7 @@ use crate::auth::authorization::AuthorizationCache;
 use crate::auth::key_cache::KeyCache;
 use crate::base::error::Result;
 use crate::base::secret::{Purpose, Seed};
+use crate::base::tasks::spawn;
 use crate::base::time::{Clock, Timestamp};
 use crate::config::Config;
 use crate::fair::fair_queue::{FairQueue, FairQueueLimits};
@@ -298,7 +299,7 @@ impl App {
     pub(crate) fn record_use(&self, presented: &Credential, now: Timestamp) {
         if presented.is_use_due(now) {
             let (store, used) = (self.0.store.clone(), presented.clone());
-            tokio::spawn(async move {
+            spawn(async move {
                 tokio::time::sleep(RECORD_USE_DELAY).await;
                 let recorded = store.write(move |tx| used.record_use(tx, now)).await;
                 if let Err(error) = recorded {

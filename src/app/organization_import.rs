@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
+use crate::base::tasks::run_blocking;
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::cascade_delete;
@@ -135,8 +136,7 @@ impl App {
         let mut steps = progress.begin("adding", lines);
         loop {
             let read = move || batches.read_next().map(|batch| (batch, batches));
-            let (batch, rest) =
-                tokio::task::spawn_blocking(read).await.map_err(Error::internal)??;
+            let (batch, rest) = run_blocking(read).await??;
             batches = rest;
             let Some(batch) = batch else { break };
             let (now, added) = (self.now(), batch.len());

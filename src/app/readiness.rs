@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::{timeout, timeout_at};
 
 use crate::base::error::{Error, Result};
+use crate::base::tasks::{run_blocking, spawn};
 use crate::base::time::Timestamp;
 use crate::mail::outbox;
 use crate::metrics::resident_memory;
@@ -47,7 +48,7 @@ impl Probe {
     fn begin(store: &Store) -> Self {
         let (tell, verdict) = watch::channel(None);
         let store = store.clone();
-        tokio::spawn(async move {
+        spawn(async move {
             let mut proving = pin!(store.probe_commit());
             let proven = match timeout(PROBE_TIMEOUT, &mut proving).await {
                 Ok(proven) => proven,
@@ -217,8 +218,7 @@ impl App {
             let queued_mails = app.sends_mail().then(mails).transpose()?;
             Ok::<_, Error>((app.store().metrics(u64::MAX), queued_mails, resident_memory()))
         };
-        let read = tokio::task::spawn_blocking(read).await.map_err(Error::internal)??;
-        let (metrics, queued_mails, memory_bytes) = read;
+        let (metrics, queued_mails, memory_bytes) = run_blocking(read).await??;
         let StoreMetrics { bytes: file_bytes, queued: queued_writes, .. } = metrics;
         Ok(Health {
             running_since: self.0.started_at,

@@ -12,6 +12,7 @@ use sha2::Sha256;
 
 use crate::base::error::{Error, Result};
 use crate::base::secret::{Purpose, Seed, SigningSecret};
+use crate::base::tasks::spawn;
 use crate::ids::ProjectId;
 use crate::resources::activity;
 use crate::resources::invites::InviteLinks;
@@ -98,7 +99,7 @@ impl App {
             Err(error) => {
                 // A failed commit may still be on disk, which is known only once the file is open again.
                 let inner = Arc::downgrade(&self.0);
-                tokio::spawn(async move {
+                spawn(async move {
                     while let Some(inner) = inner.upgrade() {
                         let secret = inner.store.signing_secret();
                         if secret.and_then(|secret| inner.signing.renew(&secret)).is_ok() {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::base::tasks::spawn;
 use crate::base::time::Timestamp;
 use crate::resources::record_registry;
 use crate::store::{CheckReport, Compacted, Progress, SpaceUsage, Store};
@@ -37,7 +38,7 @@ impl App {
     /// Starts to look at the size of the file.
     pub(super) fn start_compaction(&self) {
         let (inner, clock) = (Arc::downgrade(&self.0), self.0.clock.clone());
-        tokio::spawn(async move {
+        spawn(async move {
             let mut watch = SpaceWatch::default();
             loop {
                 clock.wait_until(clock.now().plus(INTERVAL), INTERVAL).await;
@@ -151,7 +152,7 @@ impl App {
     pub(super) fn start_scrubber(&self) {
         let Some(every) = self.0.config.scrub else { return };
         let (inner, clock) = (Arc::downgrade(&self.0), self.0.clock.clone());
-        tokio::spawn(async move {
+        spawn(async move {
             while let Some(app) = inner.upgrade().map(Self) {
                 let (store, room) = (app.store().clone(), app.require_room_for_copy());
                 drop(app);

@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use crate::app::App;
-use crate::base::error::Error;
+use crate::base::tasks::run_blocking;
 use crate::config::Config;
 use crate::operator::{Operation, perform};
 use crate::store::{OpenError, Place, Progress, SentCopy, Store};
@@ -92,7 +92,7 @@ async fn open(place: &Place, cache: usize, access: Access) -> Result<Store, Open
         (Place::File(path), Access::Read) => Store::open_to_read(path, cache),
         _ => Store::open_at(fs, &place, cache),
     };
-    tokio::task::spawn_blocking(open).await.map_err(Error::internal)?
+    run_blocking(open).await?
 }
 
 /// Returns a place with a temporary copy if a shared database has no copy here, and the folder of that copy.
@@ -171,7 +171,7 @@ pub(super) async fn request(
 ) -> Result<Value, Failure> {
     let server = begin(server, request).await.map_err(|_| stopped())?;
     let wait = move || last_reply(&mut BufReader::new(server), &progress);
-    tokio::task::spawn_blocking(wait).await.map_err(Error::internal)?
+    run_blocking(wait).await?
 }
 
 /// Asks the server for a copy of the data, and returns when it begins to arrive.
@@ -186,7 +186,7 @@ pub(super) async fn request_copy(
         replies.get_ref().set_read_timeout(Some(STREAM_TIMEOUT))?;
         Ok(SentCopy { from: replies, size })
     };
-    tokio::task::spawn_blocking(wait).await.map_err(Error::internal)?
+    run_blocking(wait).await?
 }
 
 /// Asks the server to import the organization in an export, and sends the export until its end.
@@ -213,7 +213,7 @@ pub(super) async fn import_organization(
             _ => last,
         }
     };
-    tokio::task::spawn_blocking(exchange).await.map_err(Error::internal)?
+    run_blocking(exchange).await?
 }
 
 /// Sends a request. Returns the stream of the replies.

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use crate::base::error::Error;
+use crate::base::tasks::run_blocking;
 use crate::config::{Config, MailConfig, file_path, parse_public_url};
 use crate::ids::{ApiKeyId, InviteId};
 use crate::operator::bootstrap::{self, InitialRecords};
@@ -138,8 +139,7 @@ impl Init {
             let first = InitialRecords { email, first_name, organization, project, cell, secret };
             bootstrap::create_at(&place, Config::default(), &first, |_| Ok(()))
         };
-        let created = tokio::task::spawn_blocking(create).await.map_err(Error::internal)?;
-        let (app, created) = created?;
+        let (app, created) = run_blocking(create).await??;
         app.close().await;
         Ok(serde_json::to_value(created).map_err(Error::internal)?)
     }

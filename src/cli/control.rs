@@ -27,6 +27,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::app::App;
+use crate::base::tasks::{run_blocking, spawn};
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::http::logging::LogFilter;
 use crate::operator::{Operation, perform};
@@ -124,7 +125,7 @@ impl Control {
                     if waiting.len() > MAX_UNREAD_REQUESTS {
                         waiting.pop_front();
                     }
-                    tokio::spawn(async move {
+                    spawn(async move {
                         let answered = answer(stream, closed, &slots, &app, &filter);
                         if let Err(error) = Box::pin(answered).await {
                             tracing::warn!(%error, "could not answer a command");
@@ -304,7 +305,7 @@ impl ReceivedExport {
     /// Begins to receive an export. All of it is read, so that a command whose export is refused can read the reply.
     fn begin(from: impl AsyncRead + Unpin + Send + 'static) -> io::BufReader<Self> {
         let (send, pieces) = sync_channel(WAITING_PIECES);
-        tokio::spawn(receive_pieces(from, send));
+        spawn(receive_pieces(from, send));
         io::BufReader::with_capacity(PIECE_SIZE, Self { pieces, piece: io::Cursor::default() })
     }
 }
@@ -316,7 +317,7 @@ async fn receive_pieces(mut from: impl AsyncRead + Unpin, send: SyncSender<Vec<u
     while let Ok(Ok(length @ 1..)) = timeout(STREAM_TIMEOUT, from.read(&mut piece)).await {
         let received = piece.get(..length).unwrap_or_default().to_vec();
         let Some(sender) = send.take() else { continue };
-        let sent = tokio::task::spawn_blocking(move || sender.send(received).ok().map(|()| sender));
+        let sent = run_blocking(move || sender.send(received).ok().map(|()| sender));
         send = sent.await.ok().flatten();
     }
 }

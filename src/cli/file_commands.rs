@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::base::error::Error;
+use crate::base::tasks::run_blocking;
 use crate::base::time::Clock;
 use crate::config::Config;
 use crate::ids::OrganizationId;
@@ -43,7 +44,7 @@ pub(super) async fn backup(place: &Place, file: PathBuf) -> Result<Value, Failur
             let progress = progress_bar();
             let copy = backend::request_copy(server, progress.clone()).await?;
             let receive = move || receive(copy, &file, &record_registry(), &progress);
-            tokio::task::spawn_blocking(receive).await.map_err(Error::internal)??
+            run_blocking(receive).await??
         }
     };
     Ok(serde_json::to_value(backup).map_err(Error::internal)?)
@@ -75,7 +76,7 @@ pub(super) async fn export(
         Backend::Server(server) => {
             let copy = backend::request_copy(server, how.progress.clone()).await?;
             let receive = move || how.receive(copy);
-            tokio::task::spawn_blocking(receive).await.map_err(Error::internal)??
+            run_blocking(receive).await??
         }
     };
     let write = move || match file {
@@ -86,8 +87,7 @@ pub(super) async fn export(
         },
         Some(file) => Ok(Some(export.save(&file)?)),
     };
-    let exported: Result<_, Failure> =
-        tokio::task::spawn_blocking(write).await.map_err(Error::internal)?;
+    let exported: Result<_, Failure> = run_blocking(write).await?;
     Ok(exported?.map(serde_json::to_value).transpose().map_err(Error::internal)?)
 }
 
@@ -141,7 +141,7 @@ pub(super) async fn import(place: &Place, file: PathBuf) -> Result<Value, Failur
     let import = move || -> Result<_, Failure> {
         Ok(bootstrap::import(&place, open_export(&file)?, &progress_bar())?)
     };
-    let imported = tokio::task::spawn_blocking(import).await.map_err(Error::internal)??;
+    let imported = run_blocking(import).await??;
     Ok(with_next_steps(serde_json::to_value(imported).map_err(Error::internal)?))
 }
 
@@ -149,7 +149,7 @@ pub(super) async fn import(place: &Place, file: PathBuf) -> Result<Value, Failur
 pub(super) async fn restore(place: &Place, file: PathBuf) -> Result<Value, Failure> {
     let path = place.file().to_owned();
     let prepare = move || PreparedRestore::new(&path, &file, &record_registry(), &progress_bar());
-    let prepared = tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)??;
+    let prepared = run_blocking(prepare).await??;
     let data = match place {
         Place::File(data) => data,
         Place::Shared { .. } => return upload(place.clone(), prepared).await,
@@ -170,6 +170,6 @@ async fn upload(place: Place, prepared: PreparedRestore) -> Result<Value, Failur
         let stamp = Clock::System.now().to_file_stamp();
         prepared.upload(&place, &stamp, &progress_bar())
     };
-    let restored = tokio::task::spawn_blocking(upload).await.map_err(Error::internal)??;
+    let restored = run_blocking(upload).await??;
     Ok(serde_json::to_value(restored).map_err(Error::internal)?)
 }

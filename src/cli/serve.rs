@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
+use futures_util::FutureExt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -18,7 +19,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::app::App;
-use crate::base::error::Error;
+use crate::base::tasks::run_blocking;
 use crate::config::{Config, DEFAULT_LISTEN, file_path, parse_duration, parse_listen};
 use crate::http::logging::{self, LogFormat};
 use crate::http::server::{self, EXTRA_SOCKETS, ServerLimits, stop_signal};
@@ -157,7 +158,7 @@ impl Serve {
         let open = move || runtime.block_on(open_or_create(&opening, config, how));
         let mut stop = pin!(stop);
         let (app, first) = tokio::select! {
-            opened = tokio::task::spawn_blocking(open) => opened.map_err(Error::internal)??,
+            opened = run_blocking(open) => opened??,
             // Exits as after a kill: the next start recovers the file from disk.
             () = &mut stop => {
                 tracing::info!("stopped before the data file was open");
@@ -167,13 +168,13 @@ impl Serve {
         let control = Control::open(place.file())
             .map_err(|error| Failure::Other(format!("cannot open the control socket: {error}")))?;
         let mut beside = JoinSet::new();
-        beside.spawn(control.serve(app.clone(), filter));
-        beside.spawn(systemd::feed_watchdog(app.clone(), api.url.clone()));
+        beside.spawn(control.serve(app.clone(), filter).boxed());
+        beside.spawn(systemd::feed_watchdog(app.clone(), api.url.clone()).boxed());
         if let Some(reloads) = reloads {
-            beside.spawn(reload_on_hangup(reloads, tls.clone(), api.url.clone()));
+            beside.spawn(reload_on_hangup(reloads, tls.clone(), api.url.clone()).boxed());
         }
         if let Some(tls) = tls {
-            beside.spawn(tls.watch_files());
+            beside.spawn(tls.watch_files().boxed());
         }
         api.router.replace(router(app.clone()));
         if let Some(numbers) = &numbers {

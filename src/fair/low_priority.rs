@@ -5,6 +5,7 @@ use tokio::sync::oneshot;
 
 use crate::base::erased::{AnyValue, erase, typed};
 use crate::base::error::{Error, Result};
+use crate::base::tasks::spawn_thread;
 
 /// The priority of long work, below that of the threads that serve requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +60,5 @@ fn spawn(priority: Priority, run: impl FnOnce() + Send + 'static) -> Result<()> 
         }
         run();
     };
-    let thread = std::thread::Builder::new().name("background".to_owned());
-    thread.spawn(run).map_err(Error::internal)?;
-    Ok(())
+    spawn_thread("background", run).map(drop).map_err(Error::internal)
 }

@@ -14,14 +14,14 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::future::Either;
 use hyper::body::{Frame, SizeHint};
-use tokio::task::spawn_blocking;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
+use crate::base::tasks::run_blocking;
 use crate::exchange::etag;
 use crate::net::trusted_proxies::TrustedProxies;
 
@@ -118,7 +118,7 @@ async fn restore_body(mut response: Response) -> Result<Response> {
         let bytes = match constant.cached_gzip() {
             _ if !packs => constant.plain(),
             Some(known) => known?,
-            None => spawn_blocking(move || constant.gzip()).await.map_err(Error::internal)??,
+            None => run_blocking(move || constant.gzip()).await??,
         };
         *response.body_mut() = bytes.into();
     } else if let Some(DeferredBody(bytes)) = response.extensions_mut().remove() {

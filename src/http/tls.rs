@@ -18,6 +18,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{Error, InconsistentKeys, ServerConfig};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::base::tasks::run_blocking;
+
 /// The TLS stream of one connection.
 pub(super) type TlsStream<S> = tokio_rustls::server::TlsStream<S>;
 
@@ -79,7 +81,7 @@ impl Tls {
 
     async fn check_files_off_thread(self: Arc<Self>, anyway: bool) {
         // If a check panics, the current certificate stays in use.
-        let _ = tokio::task::spawn_blocking(move || self.check_files(anyway)).await;
+        let _ = run_blocking(move || self.check_files(anyway)).await;
     }
 
     /// Reloads the files if they changed or if `anyway` is true.

@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::base::error::Result;
+use crate::base::tasks::spawn;
 use crate::base::time::{Clock, Timestamp};
 use crate::store::{
     CommitsOf, Order, RecordType, RecordTypeOf, Redaction, Store, Table, Tx, Window, WriteTx,
@@ -160,7 +161,7 @@ impl LeaseRenewal {
             stopped,
         };
         claims.listen();
-        let task = (!duties.is_empty()).then(|| (stop, tokio::spawn(claims.run())));
+        let task = (!duties.is_empty()).then(|| (stop, spawn(claims.run())));
         Self { held: Some(shown), task: Mutex::new(task) }
     }
 

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
+use crate::base::tasks::run_blocking;
 use crate::base::time::{Clock, Timestamp};
 use crate::ids::OutboxMessageId;
 use crate::leases::LeaseWatch;
@@ -206,7 +207,7 @@ impl OutboxSender {
         read: impl FnOnce(&Snapshot) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let tx = self.store.fresh().await?;
-        tokio::task::spawn_blocking(move || read(&tx)).await.map_err(Error::internal)?
+        run_blocking(move || read(&tx)).await?
     }
 
     /// Checks a mail against the current state, performs its next step, and records the outcome.

@@ -16,6 +16,7 @@ use lettre::transport::smtp::extension::ClientId;
 use tokio_rustls::TlsConnector;
 
 use crate::base::error::{Error, Result};
+use crate::base::tasks::spawn;
 use crate::base::time::Timestamp;
 use crate::config::{INVALID_CONFIGURATION, MailConfig, Protection, SmtpUrl};
 use crate::ids::OutboxMessageId;
@@ -206,7 +207,7 @@ fn to_short_line(text: &str) -> String {
 /// lettre waits for the reply to QUIT before it returns the outcome. With a server that is slow to reply, an accepted
 /// mail would then count as failed and be sent twice.
 fn quit(mut connection: AsyncSmtpConnection) {
-    tokio::spawn(async move {
+    spawn(async move {
         let _ = tokio::time::timeout(QUIT_TIMEOUT, connection.abort()).await;
     });
 }

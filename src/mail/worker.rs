@@ -10,10 +10,12 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::base::error::Result;
+use crate::base::tasks::spawn;
 use crate::base::time::{Clock, Timestamp};
 use crate::ids::{OrganizationId, OutboxMessageId};
 use crate::leases::LeaseWatch;
@@ -101,7 +103,7 @@ impl MailWorker {
                 stopped,
             }),
         };
-        Self { outbox, current, task: Mutex::new(Some((stop, tokio::spawn(worker.run())))) }
+        Self { outbox, current, task: Mutex::new(Some((stop, spawn(worker.run())))) }
     }
 
     /// Returns the mails that are being sent.
@@ -197,10 +199,11 @@ impl WorkerTask {
         for message in messages {
             let current = CurrentMail::new(&self.current, message.clone());
             let sender = Arc::clone(&self.sender);
-            attempts.spawn(async move {
+            let attempt = async move {
                 sender.process(message).await;
                 drop(current);
-            });
+            };
+            attempts.spawn(attempt.boxed());
         }
         Ok(if is_partial { Some(now) } else { next_at })
     }

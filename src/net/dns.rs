@@ -18,6 +18,7 @@ use hickory_resolver::proto::rr::{Name, RData};
 use hickory_resolver::system_conf::read_system_conf;
 
 use crate::base::error::Error;
+use crate::base::tasks::run_blocking;
 use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits};
 
 /// How organizations share the look-ups. If an organization's name servers do not answer, only that organization
@@ -133,7 +134,7 @@ impl Resolver {
             return Ok((servers, ResolverOpts::default()));
         }
         let unreadable = |cause: &dyn Display| LookupError::NoServer(cause.to_string());
-        let read = tokio::task::spawn_blocking(self.read_system_config).await;
+        let read = run_blocking(self.read_system_config).await;
         let read = read.map_err(|panic| unreadable(&panic))?;
         let (servers, options) = read.map_err(|cause| unreadable(&cause))?;
         Ok((servers.name_servers().to_vec(), options))

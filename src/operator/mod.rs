@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
+use crate::base::tasks::run_blocking;
 use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, InviteId, OutboxMessageId};
 use crate::input::{Email, FieldType, Input, JsonObject};
@@ -162,7 +163,7 @@ async fn read_blocking(
     list: impl FnOnce(&Snapshot) -> Result<Value> + Send + 'static,
 ) -> Result<Value> {
     let tx = app.store().snapshot()?;
-    tokio::task::spawn_blocking(move || list(&tx)).await.map_err(Error::internal)?
+    run_blocking(move || list(&tx)).await?
 }
 
 fn not_found(what: &str, which: &dyn std::fmt::Display) -> Error {

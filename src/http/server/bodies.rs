@@ -12,6 +12,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Buf, Bytes, Frame, Incoming, SizeHint};
 use tokio::time::sleep;
 
+use crate::base::tasks::spawn;
 use crate::http::body::poll_twice;
 
 use super::connection_table::Slot;
@@ -111,7 +112,7 @@ pub(super) async fn discard_rest(slot: &Arc<Slot>, limit: Duration, expected: bo
     }
     let slot = Arc::clone(slot);
     slot.is_arriving.store(true, Ordering::Relaxed);
-    tokio::spawn(async move {
+    spawn(async move {
         tokio::select! {
             _ = discard(body) => {}
             () = sleep(limit) => {}

@@ -17,6 +17,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -129,7 +130,8 @@ pub async fn serve_with_tls(
             () = &mut shutdown => break,
             Some(_) = connections.join_next() => {}
             Some(done) = handshakes.join_next() => if let Ok(Some((connection, stream))) = done {
-                connections.spawn(Connection::run(connection, http.clone(), stream, stopping.watcher()));
+                let served = Connection::run(connection, http.clone(), stream, stopping.watcher());
+                connections.spawn(served.boxed());
             },
             accepted = accept(&listener, &table) => match accepted {
                 Ok((stream, peer, socket)) => {
@@ -147,7 +149,8 @@ pub async fn serve_with_tls(
                     if let Some(tls) = tls.clone() {
                         handshakes.spawn(connection.accept_tls(tls, stream, limits.header_timeout));
                     } else {
-                        connections.spawn(connection.run(http.clone(), stream, stopping.watcher()));
+                        let served = connection.run(http.clone(), stream, stopping.watcher());
+                        connections.spawn(served.boxed());
                     }
                 }
                 Err(error) if is_connection_error(&error) => {}

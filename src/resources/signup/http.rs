@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 
 use crate::auth::PublicAccess;
+use crate::base::tasks::run_to_end;
 use crate::config::Caps;
 use crate::exchange::idempotency::IdempotencyKey;
 use crate::http::html::HtmlPage;
@@ -136,7 +137,7 @@ impl AcceptInvite {
             return Err(Error::limit_reached(LARGE_DRY_RUN));
         }
         // In a separate task, so that a takeover of several transactions completes even if the client disconnects.
-        let taking_over = tokio::spawn(async move {
+        let taking_over = run_to_end(async move {
             while needs_batches(&app, account)? {
                 let (links, terms, sent) = (self.links.clone(), self.terms, Arc::clone(&self.sent));
                 // The first part includes the keys of the account, so that it can change nothing in the meantime.
@@ -152,7 +153,7 @@ impl AcceptInvite {
             }
             app.post_public(&access, key, self.in_write()).await
         });
-        taking_over.await.map_err(Error::internal)?
+        taking_over.await?
     }
 
     /// Returns the transaction that accepts the invite and deletes the rest of an account that is taken over.

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::base::error::Result;
+use crate::base::tasks::spawn_thread;
 use crate::base::time::{Clock, Timestamp};
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::disk::engine::unavailable;
@@ -99,8 +100,7 @@ impl Store {
         source.state.is_node.store(true, Ordering::Release);
         let (shared, known) = (Arc::clone(&self.shared), Known::default());
         let heartbeat = Heartbeat { source, shared, known };
-        let thread = std::thread::Builder::new().name("heartbeat".to_owned());
-        let started = thread.spawn(move || heartbeat.run());
+        let started = spawn_thread("heartbeat", move || heartbeat.run());
         started.map(drop).map_err(OpenError::io("start a thread of", self.path()))
     }
 }
@@ -199,8 +199,7 @@ impl Heartbeat {
                 tracing::warn!(%cause, "the database could not forget old commits");
             }
         };
-        let thread = std::thread::Builder::new().name("trim".to_owned());
-        if let Err(cause) = thread.spawn(trim) {
+        if let Err(cause) = spawn_thread("trim", trim) {
             tracing::warn!(%cause, "the database could not forget old commits");
         }
     }

@@ -8,6 +8,7 @@ use redb::{
 };
 
 use crate::base::error::Result;
+use crate::base::tasks::spawn_thread;
 use crate::store::disk::engine::{Bytes, definition, storage_error};
 use crate::store::packed::{self, unpack};
 use crate::store::values::payload::unseal;
@@ -240,8 +241,7 @@ impl Drop for OpenedFile {
     /// Closes the file on a thread of its own: the operating system then frees its space, which takes long for a large file.
     fn drop(&mut self) {
         let Some(database) = self.replaced.take() else { return };
-        let thread = std::thread::Builder::new().name("background".to_owned());
-        if let Err(error) = thread.spawn(move || drop(database)) {
+        if let Err(error) = spawn_thread("background", move || drop(database)) {
             tracing::debug!(%error, "a replaced data file is closed on this thread");
         }
     }

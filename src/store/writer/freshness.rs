@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 use crate::base::error::Result;
+use crate::base::tasks::{spawn_on, spawn_thread};
 use crate::store::disk::engine::unavailable;
 use crate::store::origin::Fault;
 use crate::store::origin::copy_source::CopySource;
@@ -87,8 +88,7 @@ pub struct FreshnessThread {
 impl FreshnessThread {
     /// Starts the thread. It ends when the store is closed.
     pub fn start(self) -> std::io::Result<()> {
-        std::thread::Builder::new().name("freshness".to_owned()).spawn(move || self.run())?;
-        Ok(())
+        spawn_thread("freshness", move || self.run()).map(drop)
     }
 
     fn run(self) {
@@ -206,7 +206,7 @@ impl FreshnessThread {
             }
         };
         match &self.runtime {
-            Some(runtime) if !is_one => drop(runtime.spawn(async move { send() })),
+            Some(runtime) if !is_one => spawn_on(runtime, async move { send() }),
             _ => send(),
         }
     }

@@ -22,6 +22,7 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use crate::base::erased::{AnyValue, downcast, erase};
 use crate::base::error::Result;
 use crate::base::secret::SigningSecret;
+use crate::base::tasks::{run_blocking, spawn_thread};
 use crate::fair::fair_queue::Consumer;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::changes::value_log::ValueLogs;
@@ -132,9 +133,7 @@ impl Store {
             runtime,
             origin,
         };
-        let thread = std::thread::Builder::new()
-            .name("writer".to_owned())
-            .spawn(move || writer.run(database))
+        let thread = spawn_thread("writer", move || writer.run(database))
             .map_err(OpenError::io("start the writer of", path))?;
         Ok(Self {
             shared,
@@ -265,7 +264,7 @@ impl Store {
         self.queue.send_always(Task::Close);
         let thread = self.thread.lock().map_or(None, |mut thread| thread.take());
         if let Some(thread) = thread {
-            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+            let _ = run_blocking(move || thread.join()).await;
         }
     }
 }

@@ -20,6 +20,7 @@ use redb::{Database, WriteTransaction};
 use tokio::runtime::Handle;
 
 use crate::base::error::{Error, Result};
+use crate::base::tasks::spawn_on;
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::disk::engine::{
@@ -173,7 +174,7 @@ impl Writer {
         let is_batch = ran.len() > 1;
         let send = move || ran.into_iter().for_each(|write| write.answer(answer.clone()));
         match &self.runtime {
-            Some(runtime) if is_batch => drop(runtime.spawn(async move { send() })),
+            Some(runtime) if is_batch => spawn_on(runtime, async move { send() }),
             _ => send(),
         }
         committed.map(drop)
@@ -270,7 +271,7 @@ impl Writer {
         if let Some(runtime) = &self.runtime
             && let Some(cooldown) = self.queue.begin_cooldown(records)
         {
-            drop(runtime.spawn(cooldown.wait()));
+            spawn_on(runtime, cooldown.wait());
         }
     }
 

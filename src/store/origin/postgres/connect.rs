@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::{join_all, join4};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::error::Severity;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Socket};
 
+use crate::base::tasks::spawn;
 use crate::store::disk::place::DatabaseUrl;
 use crate::store::values::position::Primary;
 
@@ -161,11 +163,11 @@ where
     T: MakeTlsConnect<Socket>,
     T::Stream: Send + 'static,
 {
-    runtime.block_on(async {
+    let connected = async {
         let connecting = config.connect(tls);
         let connected = tokio::time::timeout(limit, connecting).await;
         let (client, mut connection) = connected.map_err(|_| Failure::Late)??;
-        tokio::spawn(async move {
+        spawn(async move {
             while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
                 match message {
                     Ok(AsyncMessage::Notice(notice)) => {
@@ -182,8 +184,9 @@ where
                 }
             }
         });
-        Ok(client)
-    })
+        Ok::<_, Failure>(client)
+    };
+    runtime.block_on(connected.boxed_local())
 }
 
 /// Reads the result of [`sql::PRIMARY`].

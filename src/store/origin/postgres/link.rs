@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::{FromSql, ToSql};
 use tokio_postgres::{Client, Error, Row, Statement, ToStatement};
@@ -62,10 +64,11 @@ impl Link {
     pub(super) fn is_open(&self) -> bool {
         if let Some(runtime) = &self.runtime {
             // The runtime looks at the socket in the first step. In the second, the connection reads what came.
-            runtime.block_on(async {
+            let steps = async {
                 tokio::task::yield_now().await;
                 tokio::task::yield_now().await;
-            });
+            };
+            runtime.block_on(steps.boxed_local());
         }
         !self.client.is_closed()
     }
@@ -76,9 +79,15 @@ impl Link {
         limit: Duration,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Failure> {
-        let Some(runtime) = &self.runtime else { return Err(Failure::Late) };
-        let limited = async { tokio::time::timeout(limit, work).await };
-        runtime.block_on(limited).map_err(|_| Failure::Late)?.map_err(Failure::Sql)
+        let mut done = None;
+        self.drive(limit, async { done = Some(work.await) }.boxed_local());
+        done.ok_or(Failure::Late)?.map_err(Failure::Sql)
+    }
+
+    fn drive(&self, limit: Duration, work: LocalBoxFuture<'_, ()>) {
+        if let Some(runtime) = &self.runtime {
+            let _ = runtime.block_on(async { tokio::time::timeout(limit, work).await });
+        }
     }
 
     /// Does what [`wait`](Self::wait) does for work that commits. Fails if the server ends its wait for a standby: it then
