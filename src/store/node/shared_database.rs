@@ -99,8 +99,13 @@ pub struct OpenedCopy {
 /// Runs `work` on a thread of its own and waits for it: the methods of an origin block, and never run on a thread of an
 /// async runtime.
 fn on_thread<T: Send>(work: impl FnOnce() -> Result<T, OpenError> + Send) -> Result<T, OpenError> {
-    let done = std::thread::scope(|scope| scope.spawn(work).join());
-    done.unwrap_or_else(|_| Err(Error::internal("opening a shared database panicked").into()))
+    let mut done = None;
+    wait_for_thread(Box::new(|| done = Some(work())));
+    done.unwrap_or_else(|| Err(Error::internal("opening a shared database panicked").into()))
+}
+
+fn wait_for_thread(work: Box<dyn FnOnce() + Send + '_>) {
+    let _ = std::thread::scope(|scope| scope.spawn(work).join());
 }
 
 /// Opens the copy of an origin, and makes it first if necessary.
