@@ -25,7 +25,7 @@ use crate::store::{Record, Snapshot, WakeOnCommit, WriteTx};
 use super::quota::Allowance;
 use super::{App, ReadAccess};
 
-/// Proof that the caller is authorized to change something. It holds no snapshot: the body may arrive slowly, and the
+/// Proof that the caller is authorized to change something. It holds no snapshot: the body may have arrived slowly, and the
 /// write authorizes the caller again.
 pub struct WriteAccess<P> {
     /// The service that makes the change.

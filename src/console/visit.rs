@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use axum::extract::{FromRequestParts, MatchedPath, Request};
+use axum::extract::{MatchedPath, Request};
 use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 use uuid::Uuid;
@@ -46,10 +46,10 @@ impl Visit {
     /// 421 for a foreign host, 403 for a request of another site, 400 for a form that has no command, or the errors of
     /// [`Form::read`].
     pub(super) async fn admit(app: App, request: Request, access: PageAccess) -> Result<Self> {
-        let (mut head, body) = request.into_parts();
+        let (head, body) = request.into_parts();
         let client = Client::of(&head, app.proxies());
         origin::require_own_host(&client, app.config())?;
-        let query = QueryParams::from_request_parts(&mut head, &app).await?;
+        let query = QueryParams::of(&head, &app)?;
         let mut form = Form::default();
         if !head.method.is_safe() {
             origin::require_same_origin(&head, &client, app.config())?;

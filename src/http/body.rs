@@ -8,18 +8,21 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use axum::body::HttpBody;
-use axum::extract::{FromRef, FromRequest, Request};
+use axum::body::{Body, HttpBody};
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
+use crate::app::App;
 use crate::base::error::{Error, Result};
 use crate::base::json;
 use crate::fair::memory_budget::{MIN_COUNTED_SIZE, RequestMemory};
 use crate::input;
+
+use super::extract::{Extract, ReceivedRequest};
 
 /// The largest body, in bytes, of a request without an API key.
 pub(super) const MAX_BODY_WITHOUT_KEY: usize = 16 * 1024;
@@ -39,22 +42,24 @@ pub struct BodyLimits {
     pub timeout: Duration,
 }
 
+impl BodyLimits {
+    /// Returns the limits of a service.
+    pub(super) fn of(app: &App) -> Self {
+        Self { max_bytes: app.config().max_body, timeout: app.config().body_timeout }
+    }
+}
+
 /// Extracts a JSON object. An empty body gives an empty map.
 ///
-/// The router's state provides the limits. Fails as [`read_json`] does, and with 400 if the JSON is not an object.
+/// Fails as [`read_json`] does, and with 400 if the JSON is not an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonBody(pub Map<String, Value>);
 
-impl<S> FromRequest<S> for JsonBody
-where
-    S: Send + Sync,
-    BodyLimits: FromRef<S>,
-{
-    type Rejection = Error;
+impl Extract for JsonBody {
+    const MAX_BODY: Option<usize> = Some(usize::MAX);
 
-    fn from_request(request: Request, state: &S) -> impl Future<Output = Result<Self>> + Send {
-        let sent = <AnyJsonBody as FromRequest<S>>::from_request(request, state);
-        async { sent.await.and_then(|AnyJsonBody(value)| input::require_object(value)).map(Self) }
+    fn extract(request: &mut ReceivedRequest) -> Result<Self> {
+        input::require_object(request.body.take()).map(Self)
     }
 }
 
@@ -64,16 +69,11 @@ where
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnyJsonBody(pub Value);
 
-impl<S> FromRequest<S> for AnyJsonBody
-where
-    S: Send + Sync,
-    BodyLimits: FromRef<S>,
-{
-    type Rejection = Error;
+impl Extract for AnyJsonBody {
+    const MAX_BODY: Option<usize> = Some(usize::MAX);
 
-    fn from_request(request: Request, state: &S) -> impl Future<Output = Result<Self>> + Send {
-        let sent = read_json(request, BodyLimits::from_ref(state));
-        async { Ok(Self(sent.await?.unwrap_or_else(|| Value::Object(Map::new())))) }
+    fn extract(request: &mut ReceivedRequest) -> Result<Self> {
+        Ok(Self(request.body.take()))
     }
 }
 
@@ -83,20 +83,14 @@ where
 /// Fails as [`JsonBody`] does.
 pub struct IgnoredBody;
 
-impl<S> FromRequest<S> for IgnoredBody
-where
-    S: Send + Sync,
-    BodyLimits: FromRef<S>,
-{
-    type Rejection = Error;
+impl Extract for IgnoredBody {
+    const MAX_BODY: Option<usize> = Some(MAX_IGNORED_BODY);
 
-    async fn from_request(request: Request, state: &S) -> Result<Self> {
-        let memory: Option<RequestMemory> = request.extensions().get().cloned();
-        let BodyLimits { max_bytes, timeout } = BodyLimits::from_ref(state);
-        let limits = BodyLimits { max_bytes: max_bytes.min(MAX_IGNORED_BODY), timeout };
-        let sent = read_json(request, limits).await?;
-        sent.map_or(Ok(Map::new()), input::require_object)?;
-        memory.map_or(Ok(()), |memory| memory.count_body(0))?;
+    fn extract(request: &mut ReceivedRequest) -> Result<Self> {
+        input::require_object(request.body.take())?;
+        if let Some(memory) = request.parts.extensions.get::<RequestMemory>() {
+            memory.count_body(0)?;
+        }
         Ok(Self)
     }
 }
@@ -108,11 +102,12 @@ where
 /// - 400 `parse_error` with the parser's message, if the body is not UTF-8 JSON or is nested deeper than 128 levels
 /// - 503 if the parsed value does not fit in memory now, 413 if it never does
 pub fn read_json(
-    request: Request,
+    parts: &Parts,
+    body: Body,
     limits: BodyLimits,
-) -> impl Future<Output = Result<Option<Value>>> + Send {
-    let memory: Option<RequestMemory> = request.extensions().get().cloned();
-    let bytes = read_bytes(request, limits);
+) -> impl Future<Output = Result<Option<Value>>> + Send + use<> {
+    let memory: Option<RequestMemory> = parts.extensions.get().cloned();
+    let bytes = read_bytes(parts, body, limits);
     async move {
         let bytes = bytes.await?;
         if bytes.is_empty() {
@@ -136,13 +131,13 @@ pub fn read_json(
 /// - 503 if there is no memory for it now, 413 if there never is
 /// - 400 `parse_error` if the client disconnects or breaks the transfer framing
 pub fn read_bytes(
-    request: Request,
+    parts: &Parts,
+    body: Body,
     limits: BodyLimits,
-) -> impl Future<Output = Result<Vec<u8>>> + Send {
-    // The future holds what it needs of the request, which is much smaller than the request.
-    let typed = require_json_type(request.headers());
-    let memory: Option<RequestMemory> = request.extensions().get().cloned();
-    let body = request.into_body();
+) -> impl Future<Output = Result<Vec<u8>>> + Send + use<> {
+    // The future holds what it needs of the head, which is much smaller than the head.
+    let typed = require_json_type(&parts.headers);
+    let memory: Option<RequestMemory> = parts.extensions.get().cloned();
     async move {
         let typed = typed?;
         if !typed && body.size_hint().lower() > 0 {
@@ -196,7 +191,7 @@ fn is_json(value: &HeaderValue) -> bool {
 }
 
 pub(super) async fn receive(
-    mut body: axum::body::Body,
+    mut body: Body,
     max_bytes: usize,
     memory: Option<RequestMemory>,
 ) -> Result<Vec<u8>> {

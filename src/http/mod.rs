@@ -5,7 +5,9 @@ pub mod body;
 pub mod client;
 pub mod compression;
 pub mod delivery;
+pub mod extract;
 pub mod form;
+mod handler;
 pub mod html;
 pub mod in_process;
 pub mod logging;
@@ -26,15 +28,3 @@ pub mod security_headers;
 pub mod server;
 pub mod swappable_router;
 pub mod tls;
-
-use axum::extract::FromRef;
-
-use crate::app::App;
-
-use body::BodyLimits;
-
-impl FromRef<App> for BodyLimits {
-    fn from_ref(app: &App) -> Self {
-        Self { max_bytes: app.config().max_body, timeout: app.config().body_timeout }
-    }
-}

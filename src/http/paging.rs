@@ -1,17 +1,16 @@
 //! Paginated lists: `limit` and `offset` in, `count`, `next`, `previous` and `results` out. See
 //! `docs/spec/paging.md`.
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use url::form_urlencoded::Serializer;
 
-use crate::app::{App, ReadAccess};
-use crate::base::error::{Error, Result};
+use crate::app::ReadAccess;
+use crate::base::error::Result;
 use crate::base::json::{WriteJson, WrittenBy, output};
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::store::{BoundedRead, Order, Window};
 
 use super::client::Client;
+use super::extract::{Extract, ReceivedRequest};
 use super::query::QueryParams;
 
 const DEFAULT_LIMIT: usize = 100;
@@ -48,10 +47,8 @@ pub struct PageParams {
     query: QueryParams,
 }
 
-impl FromRequestParts<App> for PageParams {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+impl Extract for PageParams {
+    fn extract(ReceivedRequest { app, parts, .. }: &mut ReceivedRequest) -> Result<Self> {
         let client = Client::of(parts, app.proxies());
         let base = client.base_url(app.config().public_url.as_deref()).into_owned();
         let query = parts.uri.query().unwrap_or_default();

@@ -1,15 +1,15 @@
 //! Extractors for path parameters. An id that does not parse is a 404, never a 400.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::str::FromStr;
 
-use axum::extract::{FromRequestParts, MatchedPath, Request};
+use axum::extract::{MatchedPath, Request};
 use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 
 use crate::base::error::{Error, Result};
 
+use super::extract::{Extract, ReceivedRequest};
 use super::route_spec::PathParameter;
 
 /// The root of the paths of projects.
@@ -21,11 +21,9 @@ pub(super) const ENVIRONMENTS: &str = "/api/environments/";
 /// precedence over a missing object.
 pub struct PathId<T>(pub Result<T>);
 
-impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for PathId<T> {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let id = path_parameter(parts, "id").and_then(|text| text.parse().ok());
+impl<T: FromStr> Extract for PathId<T> {
+    fn extract(request: &mut ReceivedRequest) -> Result<Self> {
+        let id = path_parameter(&request.parts, "id").and_then(|text| text.parse().ok());
         Ok(Self(id.ok_or_else(Error::not_found)))
     }
 }
@@ -33,11 +31,9 @@ impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for PathId<T> {
 /// Another path parameter, or the error of parsing it. The handler returns the error itself, as for [`PathId`].
 pub struct PathParam<P>(pub Result<P>);
 
-impl<S: Send + Sync, P: PathParameter> FromRequestParts<S> for PathParam<P> {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let text = path_parameter(parts, P::NAME).unwrap_or_default();
+impl<P: PathParameter> Extract for PathParam<P> {
+    fn extract(request: &mut ReceivedRequest) -> Result<Self> {
+        let text = path_parameter(&request.parts, P::NAME).unwrap_or_default();
         Ok(Self(P::parse(&text)))
     }
 }

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde_json::Value;
 
@@ -13,6 +12,8 @@ use crate::app::App;
 use crate::base::error::{Error, Result};
 use crate::base::json;
 use crate::input::{FieldType, Tags, invalid_choice};
+
+use super::extract::{Extract, ReceivedRequest};
 
 /// The parameters of a query, in order. Of equal name-value pairs only the last one is kept.
 #[derive(Debug, Clone)]
@@ -22,15 +23,21 @@ pub struct QueryParams {
     max_values: usize,
 }
 
-impl FromRequestParts<App> for QueryParams {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        Self::parse(parts.uri.query().unwrap_or_default(), app.config().caps.query_values)
+impl Extract for QueryParams {
+    fn extract(request: &mut ReceivedRequest) -> Result<Self> {
+        Self::of(&request.parts, &request.app)
     }
 }
 
 impl QueryParams {
+    /// Parses the query of a request.
+    ///
+    /// # Errors
+    /// 400 if a parameter has more different values than the service allows.
+    pub fn of(parts: &Parts, app: &App) -> Result<Self> {
+        Self::parse(parts.uri.query().unwrap_or_default(), app.config().caps.query_values)
+    }
+
     /// Parses a query.
     ///
     /// # Errors

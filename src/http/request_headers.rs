@@ -1,7 +1,7 @@
 //! The headers `Dry-Run`, `Idempotency-Key`, `If-Match` and `If-None-Match`. See `docs/spec/requests.md`.
 
 use axum::body::{Body, HttpBody};
-use axum::extract::{FromRef, Request};
+use axum::extract::Request;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -132,8 +132,7 @@ pub(super) async fn attach_idempotency_key(
         return Ok(request);
     }
     let (parts, body) = request.into_parts();
-    let whole = Request::from_parts(parts.clone(), body);
-    let bytes = read_bytes(whole, BodyLimits::from_ref(app)).await?;
+    let bytes = read_bytes(&parts, body, BodyLimits::of(app)).await?;
     let once = IdempotencyRequest::new(segments_without_tenant(&parts), &key, &bytes);
     let mut request = Request::from_parts(parts, Body::from(bytes));
     request.extensions_mut().insert(once);

@@ -1,12 +1,11 @@
 //! The checks before a handler: the key, its rate limit, and its access to what the path names. Extractors give handlers
 //! the result.
 
-use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::body::HttpBody;
-use axum::extract::{FromRequestParts, Request};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -28,6 +27,7 @@ use crate::store::Snapshot;
 use super::body::MAX_BODY_WITHOUT_KEY;
 use super::client;
 use super::delivery::is_large;
+use super::extract::{Extract, ReceivedRequest};
 use super::in_process::AccessProbe;
 use super::path::parameter_of;
 use super::request_headers::{
@@ -101,7 +101,15 @@ pub(super) struct RouteGuard {
 #[derive(Clone)]
 struct AuthorizedRequest {
     auth: Arc<Authorization>,
-    snapshot: Arc<Snapshot>,
+    /// The snapshot of the check, until the body is read.
+    snapshot: Option<Arc<Snapshot>>,
+}
+
+/// Drops the snapshot of the check: no snapshot is held while a slow body arrives.
+pub(super) fn release_snapshot(parts: &mut Parts) {
+    if let Some(authorized) = parts.extensions.get_mut::<AuthorizedRequest>() {
+        authorized.snapshot = None;
+    }
 }
 
 /// Authorizes a request and attaches what its handler extracts. Records the caller and the rate limit state in
@@ -154,7 +162,7 @@ pub(super) async fn check_access(
         request = attach_idempotency_key_boxed(app, request, extras).await?;
         snapshot = app.store().snapshot()?;
     }
-    request.extensions_mut().insert(AuthorizedRequest { auth, snapshot });
+    request.extensions_mut().insert(AuthorizedRequest { auth, snapshot: Some(snapshot) });
     Ok(request)
 }
 
@@ -228,21 +236,18 @@ fn bearer_token(header: &str) -> Option<&str> {
         .then_some(token)
 }
 
-impl<P: Tenant> FromRequestParts<App> for ReadAccess<P> {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+impl<P: Tenant> Extract for ReadAccess<P> {
+    fn extract(ReceivedRequest { app, parts, .. }: &mut ReceivedRequest) -> Result<Self> {
         let AuthorizedRequest { auth, snapshot } = AuthorizedRequest::take(parts)?;
+        let snapshot = snapshot.ok_or_else(|| Error::internal("a read takes no body"))?;
         let context = auth.context();
         let (app, tenant, consumer) = (app.clone(), P::of(context)?, context.consumer());
         Ok(Self { app, caller: context.caller.clone(), tenant, consumer, snapshot })
     }
 }
 
-impl<P: Tenant> FromRequestParts<App> for WriteAccess<P> {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+impl<P: Tenant> Extract for WriteAccess<P> {
+    fn extract(ReceivedRequest { app, parts, .. }: &mut ReceivedRequest) -> Result<Self> {
         let AuthorizedRequest { auth, .. } = AuthorizedRequest::take(parts)?;
         P::of(auth.context())?;
         let (app, tenant) = (app.clone(), PhantomData);
@@ -253,10 +258,8 @@ impl<P: Tenant> FromRequestParts<App> for WriteAccess<P> {
     }
 }
 
-impl FromRequestParts<App> for PublicAccess {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
+impl Extract for PublicAccess {
+    fn extract(ReceivedRequest { app, parts, .. }: &mut ReceivedRequest) -> Result<Self> {
         let entry = parts.extensions.remove::<AuthorizedRequest>();
         let address = || client::address(&parts.extensions, &parts.headers, app.proxies());
         let consumer = entry.as_ref().map_or_else(

@@ -2,12 +2,10 @@
 //! authorization test.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::handler::Handler;
 use axum::http::header::{ACCEPT, ALLOW, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -17,6 +15,7 @@ use crate::app::App;
 use crate::auth::{PathTarget, Requirements};
 use crate::base::error::Error;
 
+use super::handler::{AnyHandler, Handler};
 use super::in_process::AccessProbe;
 use super::path::{ENVIRONMENTS, PROJECTS};
 use super::request_headers::{describe_dry_run, if_none_match, not_modified_if_known};
@@ -47,28 +46,18 @@ impl RouteTable {
     }
 }
 
-/// What the handlers of axum return.
-type ResponseFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
-
-/// A handler of any type. What is around a handler is compiled once, not for each of them.
-type ErasedHandler = Arc<dyn Fn(Request, App) -> ResponseFuture + Send + Sync>;
-
 macro_rules! methods {
     ($($name:ident $method:ident $status:literal,)*) => {$(
         /// Adds an operation of this method.
-        pub fn $name<H, T>(
+        pub fn $name<T>(
             &mut self,
             path: &'static str,
             operation: &'static str,
             needs: Requirements,
-            handler: H,
-        ) -> &mut RouteSpec
-        where
-            H: Handler<T, App, Future = ResponseFuture>,
-        {
-            let row = RouteSpec::new((Method::$method, path), operation, self.resource, needs, $status);
-            let handler: ErasedHandler = Arc::new(move |request, app| handler.clone().call(request, app));
-            self.add(row, MethodFilter::$method, handler)
+            handler: impl Handler<T>,
+        ) -> &mut RouteSpec {
+            let method = (Method::$method, MethodFilter::$method, $status);
+            self.add(method, (path, operation), needs, AnyHandler::new::<T, _>(handler))
         }
     )*};
 }
@@ -84,17 +73,19 @@ impl Routes {
 
     fn add(
         &mut self,
-        row: RouteSpec,
-        filter: MethodFilter,
-        handler: ErasedHandler,
+        (method, filter, status): (Method, MethodFilter, u16),
+        (path, operation): (&'static str, &'static str),
+        needs: Requirements,
+        handler: AnyHandler,
     ) -> &mut RouteSpec {
+        let row = RouteSpec::new((method, path), operation, self.resource, needs, status);
         let guard = RouteGuard {
             requirements: row.requirements,
             target: PathTarget::of(row.path),
             idempotent: row.method == Method::POST,
         };
         let guarded = move |State(app): State<App>, request: Request| {
-            let handler = Arc::clone(&handler);
+            let handler = handler.clone();
             async move {
                 let known = if_none_match(request.method(), request.headers());
                 let mut extras = ResponseExtras::default();
@@ -102,7 +93,7 @@ impl Routes {
                     Ok(request) if request.extensions().get::<AccessProbe>().is_some() => {
                         StatusCode::NO_CONTENT.into_response()
                     }
-                    Ok(request) => handler(request, app).await,
+                    Ok(request) => handler.respond(app, request).await,
                     Err(error) => error.into_response(),
                 };
                 if let Some(dry_run) = extras.dry_run.take() {
@@ -123,7 +114,7 @@ impl Routes {
     /// Adds a page or an action of the console. The handler itself checks the session.
     pub fn page<H, T>(&mut self, spec: PageSpec, filter: MethodFilter, handler: H)
     where
-        H: Handler<T, App>,
+        H: axum::handler::Handler<T, App>,
         T: 'static,
     {
         let methods = self.paths.remove(spec.path).unwrap_or_default();

@@ -3,14 +3,15 @@
 mod unread;
 
 use axum::Router;
-use axum::extract::{FromRef, State};
+use axum::extract::{Request, State};
 use axum::routing::{get, post};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::http::body::{BodyLimits, JsonBody};
+use crate::base::error::Result;
+use crate::http::body::{BodyLimits, read_json};
 use crate::wait::{TEST_TIMEOUT, eventually_async};
 
 /// A time limit that a test waits for.
@@ -27,10 +28,11 @@ struct TestState {
     finish: Arc<Notify>,
 }
 
-impl FromRef<TestState> for BodyLimits {
-    fn from_ref(_: &TestState) -> Self {
-        Self { max_bytes: 1024, timeout: NEVER }
-    }
+async fn count_members(request: Request) -> Result<String> {
+    let (parts, body) = request.into_parts();
+    let limits = BodyLimits { max_bytes: 1024, timeout: NEVER };
+    let sent = read_json(&parts, body, limits).await?;
+    Ok(sent.and_then(|sent| Some(sent.as_object()?.len())).unwrap_or(0).to_string())
 }
 
 fn router(state: TestState) -> Router {
@@ -45,7 +47,7 @@ fn router(state: TestState) -> Router {
             }),
         )
         .route("/big", get(|| async { vec![0; 64 << 20] }))
-        .route("/body", post(|JsonBody(map): JsonBody| async move { map.len().to_string() }))
+        .route("/body", post(count_members))
         .with_state(state)
 }
 

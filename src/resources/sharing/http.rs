@@ -1,11 +1,9 @@
 //! `sharing/` below dashboards and insights, and the public pages at `/shared/:token`.
 
-use std::convert::Infallible;
 use std::sync::LazyLock;
 
-use axum::extract::{FromRequestParts, State};
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use utoipa::PartialSchema;
@@ -15,6 +13,7 @@ use crate::app::PageKey;
 use crate::base::json::Either;
 use crate::fair::fair_queue::Consumer;
 use crate::http::body::IgnoredBody;
+use crate::http::extract::{Extract, ReceivedRequest};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
 use crate::http::path::path_parameter;
 use crate::http::prelude::*;
@@ -208,10 +207,8 @@ fn missing() -> Result<Response> {
 /// returns the 404 itself, because a bad body takes precedence over a missing object.
 struct PathObject<R: Shared>(Result<R::Ref>);
 
-impl<S: Send + Sync, R: Shared + Loggable> FromRequestParts<S> for PathObject<R> {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+impl<R: Shared + Loggable> Extract for PathObject<R> {
+    fn extract(ReceivedRequest { parts, .. }: &mut ReceivedRequest) -> Result<Self> {
         let text = path_parameter(parts, "dashboard_id").or_else(|| path_parameter(parts, "id"));
         let named = text.and_then(|text| text.parse().ok());
         Ok(Self(named.ok_or_else(not_found::<R>)))
