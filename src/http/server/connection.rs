@@ -25,13 +25,18 @@ use tower::Service;
 use crate::base::error::Error;
 use crate::http::client::{OverTls, Peer, RejectedRequest, is_valid_host};
 use crate::http::swappable_router::SwappableRouter;
-use crate::http::tls::{Tls, TlsStream};
+use crate::http::tls::Tls;
 
 use super::ServerLimits;
 use super::bodies::{TurnBody, discard_rest, keep_rest};
 use super::connection_table::{AcceptedConnection, Slot};
 use super::socket::Socket;
 use super::turns::TurnWaiter;
+
+/// The bytes of a connection, with or without TLS. hyper is compiled once for both.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// An accepted connection.
 pub(super) struct Connection {
@@ -74,7 +79,7 @@ impl Connection {
         tls: Arc<Tls>,
         stream: Socket,
         header_timeout: Duration,
-    ) -> Option<(Self, TlsStream<Socket>)> {
+    ) -> Option<(Self, Box<dyn Stream>)> {
         let deadline = Instant::now() + header_timeout;
         let accepted = tokio::select! {
             accepted = tls.accept(stream, deadline) => accepted,
@@ -83,6 +88,7 @@ impl Connection {
         match accepted {
             Ok(stream) => {
                 self.slot.end_answer();
+                let stream: Box<dyn Stream> = Box::new(stream);
                 Some((Self { deadline: Some(deadline), ..self }, stream))
             }
             Err(error) => {
@@ -93,10 +99,7 @@ impl Connection {
     }
 
     /// Serves requests until the connection closes.
-    pub(super) async fn run<S>(self, http: http1::Builder, stream: S, watcher: Watcher)
-    where
-        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
+    pub(super) async fn run(self, http: http1::Builder, stream: Box<dyn Stream>, watcher: Watcher) {
         let Self { peer, router, slot, closed, close_after, discard_timeout, deadline } = self;
         let _open = router.count_open();
         let (heard, known_host) = (AtomicBool::new(false), OnceLock::new());

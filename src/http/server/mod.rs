@@ -149,7 +149,7 @@ pub async fn serve_with_tls(
                     if let Some(tls) = tls.clone() {
                         handshakes.spawn(connection.accept_tls(tls, stream, limits.header_timeout));
                     } else {
-                        let served = connection.run(http.clone(), stream, stopping.watcher());
+                        let served = connection.run(http.clone(), Box::new(stream), stopping.watcher());
                         connections.spawn(served.boxed());
                     }
                 }
