@@ -7,21 +7,20 @@ use std::sync::Arc;
 use crate::auth::authorize::AuthContext;
 use crate::auth::{Authorization, Caller, PublicAccess, Tenant};
 use crate::base::erased::{AnyValue, downcast, erase, typed};
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::secret::Seed;
 use crate::base::time::Timestamp;
 use crate::exchange::dry_run::DryRun;
 use crate::exchange::etag::{IfMatch, Versioned};
-use crate::exchange::idempotency::{self, IdempotencyKey, IdempotencyRequest, IdempotentResponse};
+use crate::exchange::idempotency::{self, IdempotencyKey, IdempotencyRequest};
 use crate::exchange::response::ApiResponse;
 use crate::fair::fair_queue::Consumer;
 use crate::fair::memory_budget::RequestMemory;
-use crate::ids::RequesterId;
 use crate::mail::worker::MailWorker;
-use crate::resources::api_keys::KeyPermissions;
 use crate::resources::{activity, users};
 use crate::store::{Record, Snapshot, WakeOnCommit, WriteTx};
 
+use super::idempotent::{idempotency_key, is_not_bad_request, run_idempotent};
 use super::quota::Allowance;
 use super::{App, ReadAccess};
 
@@ -67,19 +66,10 @@ impl<P: Tenant> WriteAccess<P> {
         &self,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send {
-        typed(self.change_erased(Box::new(move |tx, context, now| {
+        let rule: AuthorizedRule<AnyValue> = Box::new(move |tx, context, now| {
             rule(tx, &context.caller, &P::of(context)?, now).map(erase)
-        })))
-    }
-
-    async fn change_erased(&self, rule: AuthorizedRule<AnyValue>) -> Result<AnyValue> {
-        let auth = Arc::clone(&self.auth);
-        let rule: TimedRule = Box::new(move |tx, now| {
-            let context = auth.renew(tx, now)?;
-            let response = rule(tx, &context, now)?;
-            Ok((Author::of(context), response))
         });
-        self.app.write_erased(WriteOptions::of(self), rule).await.map(|(changed, _)| changed)
+        typed(self.app.change(WriteOptions::of(self), Arc::clone(&self.auth), rule))
     }
 
     /// Updates an object for a caller, as [`change`](Self::change) does. `rule` returns the key of the updated record, whose
@@ -127,21 +117,10 @@ impl<P: Tenant> WriteAccess<P> {
         &self,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<ApiResponse> + Send + 'static,
     ) -> impl Future<Output = Result<ApiResponse>> + Send {
-        self.post_boxed(Box::new(move |tx, context, now| {
-            rule(tx, &context.caller, &P::of(context)?, now)
-        }))
-    }
-
-    async fn post_boxed(&self, rule: AuthorizedRule<ApiResponse>) -> Result<ApiResponse> {
+        let rule: AuthorizedRule<ApiResponse> =
+            Box::new(move |tx, context, now| rule(tx, &context.caller, &P::of(context)?, now));
         let (auth, key) = (Arc::clone(&self.auth), self.idempotency.clone());
-        let write = self.app.write(WriteOptions::of(self), move |tx, now| {
-            let context = auth.renew(tx, now)?;
-            let key = idempotency_key(key.as_ref(), &context)?;
-            let rule = &mut |tx: &mut WriteTx<'_>| rule(tx, &context, now);
-            let done = run_idempotent(tx, key.as_ref(), now, rule, ApiResponse::to_stored)?;
-            Ok((Author::of(context), done))
-        });
-        Ok(write.await?.0.unwrap_or_else(ApiResponse::Replayed))
+        self.app.post(WriteOptions::of(self), auth, key, rule)
     }
 
     /// Returns the stored response of the request's idempotency key, if there is one. For a handler that reads data
@@ -167,6 +146,37 @@ impl<P: Tenant> WriteAccess<P> {
 }
 
 impl App {
+    async fn change(
+        &self,
+        options: WriteOptions,
+        auth: Arc<Authorization>,
+        rule: AuthorizedRule<AnyValue>,
+    ) -> Result<AnyValue> {
+        let rule: TimedRule = Box::new(move |tx, now| {
+            let context = auth.renew(tx, now)?;
+            let response = rule(tx, &context, now)?;
+            Ok((Author::of(context), response))
+        });
+        self.write_erased(options, rule).await.map(|(changed, _)| changed)
+    }
+
+    async fn post(
+        &self,
+        options: WriteOptions,
+        auth: Arc<Authorization>,
+        key: Option<IdempotencyRequest>,
+        rule: AuthorizedRule<ApiResponse>,
+    ) -> Result<ApiResponse> {
+        let write = self.write(options, move |tx, now| {
+            let context = auth.renew(tx, now)?;
+            let key = idempotency_key(key.as_ref(), &context)?;
+            let rule = &mut |tx: &mut WriteTx<'_>| rule(tx, &context, now);
+            let done = run_idempotent(tx, key.as_ref(), now, rule, ApiResponse::to_stored)?;
+            Ok((Author::of(context), done))
+        });
+        Ok(write.await?.0.unwrap_or_else(ApiResponse::Replayed))
+    }
+
     /// As [`WriteAccess::find_stored_response`], for a route where a key is optional, without a rule.
     ///
     /// # Errors
@@ -277,13 +287,14 @@ impl App {
 }
 
 /// The tenant of a write, whose turn it takes and whose limits apply.
+#[derive(Clone)]
 pub(super) struct WriteOptions {
     /// `None` for the operator.
     consumer: Option<Consumer>,
     /// `None` if nothing is limited.
     allowance: Option<Allowance>,
     /// Set if the write is undone.
-    dry_run: Option<DryRun>,
+    pub(super) dry_run: Option<DryRun>,
 }
 
 impl WriteOptions {
@@ -351,49 +362,3 @@ type TimedRule = Box<dyn Fn(&mut WriteTx<'_>, Timestamp) -> Result<RuleOutcome<A
 
 /// A rule that gets the authorization of its caller.
 type AuthorizedRule<T> = Box<dyn Fn(&mut WriteTx<'_>, &AuthContext, Timestamp) -> Result<T> + Send>;
-
-/// Completes the idempotency key with the tenant of the request's path. If the body inherits rights from the caller's
-/// key, these become part of the request's identity too.
-pub(super) fn idempotency_key(
-    sent: Option<&IdempotencyRequest>,
-    context: &AuthContext,
-) -> Result<Option<IdempotencyKey>> {
-    let Some(sent) = sent else { return Ok(None) };
-    let AuthContext { caller, member, project } = context;
-    let by = RequesterId(caller.user.uuid.0);
-    let (organization, project) =
-        (member.as_ref().map(|member| member.organization), project.as_ref().map(|one| one.id));
-    if !sent.inherits_key_scope() {
-        return Ok(Some(sent.to_key(by, organization, project)));
-    }
-    let KeyPermissions { user: _, scopes, organizations, projects, expires_at } =
-        &caller.key.permissions;
-    let held = serde_json::to_vec(&(scopes, organizations, projects, expires_at));
-    Ok(Some(sent.with_context(&held.map_err(Error::internal)?).to_key(by, organization, project)))
-}
-
-/// Runs `rule` unless the request was performed before. In that case a dry run only checks that the caller still has
-/// the rights, and the inner error is the response of the first time. `reply` returns the response to store.
-pub(super) fn run_idempotent<T>(
-    tx: &mut WriteTx<'_>,
-    key: Option<&IdempotencyKey>,
-    now: Timestamp,
-    rule: &mut dyn FnMut(&mut WriteTx<'_>) -> Result<T>,
-    reply: fn(&T) -> IdempotentResponse,
-) -> Result<Result<T, IdempotentResponse>> {
-    let Some(key) = key else { return rule(tx).map(Ok) };
-    if let Some(reply) = idempotency::find(tx, key, now)? {
-        return match tx.dry_run(rule) {
-            Err(refused) if is_not_bad_request(&refused) => Err(refused),
-            _ => Ok(Err(reply)),
-        };
-    }
-    let done = rule(tx)?;
-    idempotency::store(tx, key, &reply(&done), now)?;
-    Ok(Ok(done))
-}
-
-/// Whether a repeated request must fail with this error. A 400 may only be a consequence of the first request.
-fn is_not_bad_request(refused: &Error) -> bool {
-    !matches!(refused.status(), 400)
-}

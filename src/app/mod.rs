@@ -3,6 +3,7 @@
 pub(crate) mod backups;
 pub(crate) mod blocking_pool;
 mod changes;
+mod idempotent;
 mod mail_sign_in;
 mod maintenance;
 mod metrics;

@@ -86,6 +86,7 @@ impl App {
 }
 
 /// The limits of one write.
+#[derive(Clone)]
 pub(super) struct Allowance {
     caps: Caps,
     disk: Arc<DiskReserve>,

@@ -13,20 +13,20 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use crate::auth::authorize::AuthContext;
-use crate::auth::{Caller, Tenant};
+use crate::auth::{Authorization, Caller, Tenant};
 use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
-use crate::exchange::idempotency::IdempotentResponse;
+use crate::exchange::idempotency::{IdempotencyRequest, IdempotentResponse};
 use crate::exchange::response::ApiResponse;
-use crate::fair::fair_queue::{FairQueue, FairQueueLimits, Slot};
+use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits, Slot};
 use crate::fair::low_priority::{Priority, run_low_priority};
+use crate::fair::memory_budget::RequestMemory;
 use crate::store::{AnyTx, Record, Snapshot, WriteTx};
 
-use super::changes::{
-    Author, RuleOutcome, WriteAccess, WriteOptions, idempotency_key, run_idempotent,
-};
-use super::fair_limits;
+use super::changes::{Author, RuleOutcome, WriteAccess, WriteOptions};
+use super::idempotent::{idempotency_key, run_idempotent};
+use super::{App, fair_limits};
 
 /// The `Retry-After` of a response without a slot or memory, in seconds.
 const RETRY_AFTER: u32 = 2;
@@ -227,17 +227,33 @@ impl<P: Tenant> WriteAccess<P> {
         });
         let render: Render =
             Arc::new(move |tx, context, id| render(tx, &context.caller, &P::of(context)?, id));
-        self.create_and_render(status, rule, render)
+        let change = LargeChange {
+            app: self.app.clone(),
+            auth: Arc::clone(&self.auth),
+            key: self.idempotency.clone(),
+            options: WriteOptions::of(self),
+            consumer: self.consumer,
+            memory: self.memory.clone(),
+        };
+        change.run(status, rule, render)
     }
+}
 
-    async fn create_and_render(
-        &self,
-        status: u16,
-        rule: CreateRule,
-        render: Render,
-    ) -> Result<ApiResponse> {
-        let (auth, key) = (Arc::clone(&self.auth), self.idempotency.clone());
-        let (is_dry_run, render_small) = (self.dry_run.is_some(), Arc::clone(&render));
+/// A change of a caller whose response may be large.
+struct LargeChange {
+    app: App,
+    auth: Arc<Authorization>,
+    key: Option<IdempotencyRequest>,
+    options: WriteOptions,
+    consumer: Consumer,
+    /// The memory of the request, in which the response is reserved.
+    memory: Option<RequestMemory>,
+}
+
+impl LargeChange {
+    async fn run(self, status: u16, rule: CreateRule, render: Render) -> Result<ApiResponse> {
+        let (auth, key) = (Arc::clone(&self.auth), self.key.clone());
+        let (is_dry_run, render_small) = (self.options.dry_run.is_some(), Arc::clone(&render));
         let write: Attempt = Arc::new(move |tx, now, large| {
             let context = auth.renew(tx, now)?;
             let key = idempotency_key(key.as_ref(), &context)?;
@@ -264,7 +280,7 @@ impl<P: Tenant> WriteAccess<P> {
             let large = Arc::new(LargeResponse { reserved, ..LargeResponse::default() });
             let (write, response) = (Arc::clone(&write), Arc::clone(&large));
             let write = move |tx: &mut WriteTx<'_>, now| write(tx, now, &response);
-            let written = self.app.write(WriteOptions::of(self), write).await;
+            let written = self.app.write(self.options.clone(), write).await;
             let wanted = large.needed.load(Ordering::Relaxed);
             if written.is_ok() || wanted == 0 {
                 return Ok((written?, slot));
