@@ -18,7 +18,7 @@ use crate::resources::members::{self, Membership};
 use crate::resources::organizations::{self, Organization};
 use crate::resources::projects;
 use crate::resources::users::{self, User};
-use crate::store::Tx;
+use crate::store::{AnyTx, Raw, Tx};
 
 use super::caller::{Caller, CallerKey, Credential};
 use super::requirements::{PathTarget, Requirements};
@@ -68,7 +68,8 @@ impl AuthContext {
 ///
 /// # Errors
 /// 401, 404 or 403, in the order that `docs/spec/authentication.md` describes.
-pub fn authorize(tx: &impl Tx, auth: &AuthRequest, now: Timestamp) -> Result<AuthContext> {
+pub fn authorize(tx: &dyn Raw, auth: &AuthRequest, now: Timestamp) -> Result<AuthContext> {
+    let tx = &AnyTx(tx);
     let key = CallerKey::find(tx, &auth.credential, now)?;
     let user = tx.meta::<User>(&key.permissions.user)?.filter(|user| user.is_active);
     let user = user.ok_or_else(Error::authentication_failed)?;
@@ -81,7 +82,7 @@ pub fn authorize(tx: &impl Tx, auth: &AuthRequest, now: Timestamp) -> Result<Aut
 /// # Errors
 /// 404 or 403, as [`authorize`].
 pub(super) fn admit(
-    tx: &impl Tx,
+    tx: &AnyTx<'_>,
     caller: Caller,
     (requirements, target): (Requirements, PathTarget),
     ids: &PathIds,
@@ -121,7 +122,7 @@ struct ResolvedPath {
 }
 
 fn resolve_path(
-    tx: &impl Tx,
+    tx: &AnyTx<'_>,
     (target, ids): (PathTarget, &PathIds),
     user: &users::Meta,
     only: &[ProjectId],
@@ -153,7 +154,7 @@ fn resolve_path(
     }
 }
 
-fn find_organization(tx: &impl Tx, id: &str, user: &users::Meta) -> Result<organizations::Meta> {
+fn find_organization(tx: &AnyTx<'_>, id: &str, user: &users::Meta) -> Result<organizations::Meta> {
     let id = match id {
         "@current" => members::current_organization(tx, user)?,
         id => id.parse().ok(),
@@ -166,7 +167,7 @@ fn find_organization(tx: &impl Tx, id: &str, user: &users::Meta) -> Result<organ
 }
 
 fn find_project(
-    tx: &impl Tx,
+    tx: &AnyTx<'_>,
     id: &str,
     user: &users::Meta,
     only: &[ProjectId],
@@ -182,7 +183,7 @@ fn find_project(
 
 /// Resolves `@current` as a project.
 fn current_project(
-    tx: &impl Tx,
+    tx: &AnyTx<'_>,
     user: &users::Meta,
     only: &[ProjectId],
 ) -> Result<Option<projects::Meta>> {
@@ -242,7 +243,7 @@ fn require_unscoped_key(key: &KeyPermissions, what: &str) -> Result<()> {
 }
 
 /// Allows admins to invite, and plain members if the organization's settings do.
-fn require_can_invite(tx: &impl Tx, member: &Membership) -> Result<()> {
+fn require_can_invite(tx: &AnyTx<'_>, member: &Membership) -> Result<()> {
     if member.level.is_admin()
         || tx.get::<Organization>(&member.organization)?.fields.members_can_invite
     {
@@ -254,7 +255,7 @@ fn require_can_invite(tx: &impl Tx, member: &Membership) -> Result<()> {
 /// Returns the caller's membership. As in PostHog, the error depends on the target: a project that the caller may not
 /// see is 404, and an object inside it is 403.
 fn require_membership(
-    tx: &impl Tx,
+    tx: &AnyTx<'_>,
     target: PathTarget,
     (organization, project): (&organizations::Meta, Option<&projects::Meta>),
     user: &users::Meta,
