@@ -116,7 +116,11 @@ impl QueryParams {
 
 /// Reads a value of a parameter. The error names the parameter, not a place inside its value.
 fn read_value<K: FieldType>(name: &str, value: &Value) -> Result<K::Value> {
-    K::read(value).map_err(|error| Error::field(name, error.code(), error.detail().to_owned()))
+    K::read(value).map_err(|error| error_of(name, &error))
+}
+
+fn error_of(name: &str, error: &Error) -> Error {
+    Error::field(name, error.code(), error.detail().to_owned())
 }
 
 fn deduplicate(mut pairs: Vec<(String, String)>, most: usize) -> Result<Vec<(String, String)>> {
