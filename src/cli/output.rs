@@ -2,12 +2,12 @@
 
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value};
 
+use crate::base::tasks::spawn_thread;
 use crate::store::{Progress, Stage};
 
 use super::failure::{Failure, unless_unread, write_out};
@@ -141,7 +141,7 @@ impl ProgressBarGuard {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let (waited_for, gone) = channel();
         let drawn = bar.clone();
-        thread::spawn(move || {
+        let _ = spawn_thread("progress", move || {
             if gone.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
                 drawn.set_draw_target(ProgressDrawTarget::stderr());
                 drawn.enable_steady_tick(REDRAW_INTERVAL);
