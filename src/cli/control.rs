@@ -303,10 +303,11 @@ struct ReceivedExport {
 
 impl ReceivedExport {
     /// Begins to receive an export. All of it is read, so that a command whose export is refused can read the reply.
-    fn begin(from: impl AsyncRead + Unpin + Send + 'static) -> io::BufReader<Self> {
+    fn begin(from: impl AsyncRead + Unpin + Send + 'static) -> Box<dyn io::BufRead + Send> {
         let (send, pieces) = sync_channel(WAITING_PIECES);
         spawn(receive_pieces(from, send));
-        io::BufReader::with_capacity(PIECE_SIZE, Self { pieces, piece: io::Cursor::default() })
+        let export = Self { pieces, piece: io::Cursor::default() };
+        Box::new(io::BufReader::with_capacity(PIECE_SIZE, export))
     }
 }
 
