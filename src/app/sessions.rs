@@ -15,6 +15,10 @@ use crate::store::WriteTx;
 use super::App;
 use super::changes::{Author, WriteOptions};
 
+/// Creates a session, unless what the client sent is not valid.
+type CreateSession =
+    Box<dyn Fn(&mut WriteTx<'_>, &NewSession, Timestamp) -> Result<Option<VerifiedSession>> + Send>;
+
 /// A new sign-in link.
 pub struct NewLink {
     /// The code. It is a credential.
@@ -48,10 +52,10 @@ impl App {
         let key = self.key_cache().verify(&tx, text)?;
         drop(tx);
         self.rate_limiter().check_key(key.key())?;
-        self.sign_in("key", client, replaced, move |tx, new, now| {
+        let rule: CreateSession = Box::new(move |tx, new, now| {
             sessions::create_for_key(tx, key.key(), key.hash(), new, now).map(Some)
-        })
-        .await
+        });
+        self.sign_in("key", client, replaced, rule).await
     }
 
     /// Creates a session from the sign-in link with this code, which is then used up, and ends the session `replaced`.
@@ -66,10 +70,9 @@ impl App {
         replaced: Option<&VerifiedSession>,
     ) -> Result<SessionText> {
         let code = self.code_digest(code);
-        self.sign_in("link", client, replaced, move |tx, new, now| {
-            sessions::create_from_link(tx, code, new, now).map(Some)
-        })
-        .await
+        let rule: CreateSession =
+            Box::new(move |tx, new, now| sessions::create_from_link(tx, code, new, now).map(Some));
+        self.sign_in("link", client, replaced, rule).await
     }
 
     /// Creates a session from the code of a mail, which is then used up, and ends the session `replaced`. `nonce` is that
@@ -96,10 +99,9 @@ impl App {
         }
         drop(tx);
         let client = Fields { is_by_mail: true, ..client };
-        self.sign_in("mail", client, replaced, move |tx, new, now| {
-            sessions::create_from_mail(tx, browser, code, new, now)
-        })
-        .await
+        let rule: CreateSession =
+            Box::new(move |tx, new, now| sessions::create_from_mail(tx, browser, code, new, now));
+        self.sign_in("mail", client, replaced, rule).await
     }
 
     /// Returns the proof that the user of a new session has signed in in a browser. Returns `None` if the session has ended.
@@ -117,9 +119,7 @@ impl App {
         source: &'static str,
         client: Fields,
         replaced: Option<&VerifiedSession>,
-        rule: impl Fn(&mut WriteTx<'_>, &NewSession, Timestamp) -> Result<Option<VerifiedSession>>
-        + Send
-        + 'static,
+        rule: CreateSession,
     ) -> Result<SessionText> {
         let text = SessionText::generate(&mut Seed::generate().rng(), self.now());
         let options = WriteOptions::of_small_write(Consumer::from_address(client.ip_address));
