@@ -10,7 +10,7 @@ use crate::base::error::{Error, Result};
 use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits, QueueFull};
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::metrics::{Counter, Histogram, Metrics, Series, record_seconds};
-use crate::store::{BoundedRead, CancelToken, Snapshot};
+use crate::store::{AnyTx, BoundedRead, CancelToken, Snapshot};
 
 use super::App;
 
@@ -39,7 +39,7 @@ impl<P: Send + 'static> ReadAccess<P> {
     /// The errors of `read`; 503 if too many reads of the tenant wait, or if the read exceeds its time limit.
     pub fn read<T: Send + 'static>(
         self,
-        read: impl Fn(&BoundedRead<'_>, &Self) -> Result<T> + Send + 'static,
+        read: impl Fn(&AnyTx<'_>, &Self) -> Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send {
         self.read_maybe_long(false, read)
     }
@@ -51,22 +51,24 @@ impl<P: Send + 'static> ReadAccess<P> {
     pub fn read_maybe_long<T: Send + 'static>(
         self,
         is_long: bool,
-        read: impl Fn(&BoundedRead<'_>, &Self) -> Result<T> + Send + 'static,
+        read: impl Fn(&AnyTx<'_>, &Self) -> Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send {
         let response = if is_long { None } else { self.read_short(&read) };
         complete(response.ok_or_else(|| {
             let (app, consumer, tx) = (self.app.clone(), self.consumer, Arc::clone(&self.snapshot));
-            LongRead { app, consumer, tx, work: Box::new(move |tx| read(tx, &self).map(erase)) }
+            LongRead {
+                app,
+                consumer,
+                tx,
+                work: Box::new(move |tx| read(&AnyTx(tx), &self).map(erase)),
+            }
         }))
     }
 
     /// Runs `read` on this thread. Returns `None` if it is not short.
-    fn read_short<T>(
-        &self,
-        read: impl Fn(&BoundedRead<'_>, &Self) -> Result<T>,
-    ) -> Option<Result<T>> {
+    fn read_short<T>(&self, read: impl Fn(&AnyTx<'_>, &Self) -> Result<T>) -> Option<Result<T>> {
         let short = BoundedRead::short(&self.snapshot);
-        let response = read(&short, self);
+        let response = read(&AnyTx(&short), self);
         (!short.is_exceeded()).then_some(response)
     }
 }
