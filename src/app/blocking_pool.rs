@@ -33,6 +33,11 @@ pub struct ReadAccess<P> {
 }
 
 impl<P: Send + 'static> ReadAccess<P> {
+    /// Returns the snapshot as a transaction of the type that reads and renderings use.
+    pub fn tx(&self) -> AnyTx<'_> {
+        AnyTx(&*self.snapshot)
+    }
+
     /// Runs `read`: on this thread while it is short, otherwise again from the start on a blocking thread.
     ///
     /// # Errors

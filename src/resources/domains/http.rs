@@ -84,7 +84,7 @@ async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> Ap
 
 async fn retrieve(at: ReadAccess<InOrganization>, PathId(id): PathId<DomainId>) -> ApiResult {
     let key = (at.tenant.member.organization, id?);
-    super::body(&*at.snapshot, key).map(ApiResponse::Object)
+    super::body(&at.tx(), key).map(ApiResponse::Object)
 }
 
 async fn update(
@@ -150,7 +150,7 @@ async fn lookup(
 }
 
 async fn certificate(at: ReadAccess<InOrganization>, PathId(id): PathId<DomainId>) -> ApiResult {
-    let domain: Domain = at.snapshot.get(&(at.tenant.member.organization, id?))?;
+    let domain: Domain = at.tx().get(&(at.tenant.member.organization, id?))?;
     let text = domain.fields.saml_x509_cert.unwrap_or_default();
     certificate::describe(&text, at.app.now()).to_json(512).map(ApiResponse::Json)
 }
