@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::future::{join_all, join4};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::error::Severity;
-use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Socket};
+use tokio_postgres::{AsyncMessage, Client, Config, Row};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::base::tasks::spawn;
 use crate::store::disk::place::DatabaseUrl;
@@ -100,12 +99,8 @@ impl Connector {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Fault::Away(error.to_string()))?;
         let is_warned = Arc::<AtomicBool>::default();
-        let config = server.config()?;
-        let how = (&config, server.limit);
-        let client = match &server.tls {
-            Some(tls) => connect(&runtime, how, tls.clone(), Arc::clone(&is_warned)),
-            None => connect(&runtime, how, NoTls, Arc::clone(&is_warned)),
-        };
+        let (config, tls) = (server.config()?, server.connector()?);
+        let client = connect(&runtime, (&config, server.limit), tls, Arc::clone(&is_warned));
         let client = client.map_err(|failure| failure.of_connecting())?;
         let mut link = Link::new(runtime, client, is_warned);
         link.primary = self.begin_session(server, &link)?;
@@ -153,17 +148,13 @@ impl Connector {
 }
 
 /// Connects, and lets `runtime` drive the connection, which notes warnings of the server.
-fn connect<T>(
+fn connect(
     runtime: &Runtime,
     (config, limit): (&Config, Duration),
-    tls: T,
+    tls: MakeRustlsConnect,
     is_warned: Arc<AtomicBool>,
-) -> Result<Client, Failure>
-where
-    T: MakeTlsConnect<Socket>,
-    T::Stream: Send + 'static,
-{
-    let connected = async {
+) -> Result<Client, Failure> {
+    runtime.block_on(async {
         let connecting = config.connect(tls);
         let connected = tokio::time::timeout(limit, connecting).await;
         let (client, mut connection) = connected.map_err(|_| Failure::Late)??;
@@ -184,9 +175,8 @@ where
                 }
             }
         });
-        Ok::<_, Failure>(client)
-    };
-    runtime.block_on(connected.boxed_local())
+        Ok(client)
+    })
 }
 
 /// Reads the result of [`sql::PRIMARY`].

@@ -10,6 +10,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::net::trust_anchors::client_config;
 use crate::store::disk::place::DatabaseUrl;
 
 use super::super::Fault;
@@ -56,6 +57,19 @@ impl Server {
             config.password(password);
         }
         Ok(config)
+    }
+
+    /// Returns what makes the connection private. If it need not be, the settings forbid TLS and this is not used, but the
+    /// client's library is compiled for one type of connection.
+    ///
+    /// # Errors
+    /// [`Fault::Refused`] if the library of TLS cannot be used.
+    pub(super) fn connector(&self) -> Result<MakeRustlsConnect, Fault> {
+        if let Some(tls) = &self.tls {
+            return Ok(tls.clone());
+        }
+        let unused = client_config(Vec::new(), Vec::new(), None);
+        unused.map(MakeRustlsConnect::new).map_err(Fault::Refused)
     }
 }
 
