@@ -11,15 +11,17 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::app::App;
-use crate::base::tasks::run_blocking;
+use crate::base::error::Error;
+use crate::base::tasks::{run_blocking, run_to_end};
 use crate::config::{Config, DEFAULT_LISTEN, file_path, parse_duration, parse_listen};
 use crate::http::logging::{self, LogFormat};
 use crate::http::server::{self, EXTRA_SOCKETS, ServerLimits, stop_signal};
@@ -245,11 +247,11 @@ impl BoundListener {
         let front = SwappableRouter::new(router::startup(config), connections);
         let (stop, stopped) = oneshot::channel::<()>();
         let (limits, shown) = (limits.clone(), front.clone());
-        let task = tokio::spawn(async move {
+        let task = run_to_end(async move {
             server::serve_with_tls(tls, listener, shown, &limits, async { drop(stopped.await) })
                 .await
         });
-        RunningServer { router: front, url, stop, task }
+        RunningServer { router: front, url, stop, task: task.boxed() }
     }
 }
 
@@ -258,7 +260,7 @@ struct RunningServer {
     router: SwappableRouter,
     url: String,
     stop: oneshot::Sender<()>,
-    task: JoinHandle<io::Result<()>>,
+    task: BoxFuture<'static, Result<io::Result<()>, Error>>,
 }
 
 impl RunningServer {
