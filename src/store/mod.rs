@@ -65,6 +65,7 @@ mod changes {
 mod kinds {
     pub(super) mod canonical;
     pub(super) mod json_lines;
+    pub(super) mod json_parts;
     pub(super) mod record_registry;
 }
 

@@ -16,8 +16,8 @@ use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::{Destination, ShownPath};
 use crate::store::kinds::json_lines::{
     self, ExportLine, ImportWriter, IncludedSecrets, NO_TABLE, NOT_CANONICAL, Regenerator,
-    invalid_field,
 };
+use crate::store::kinds::json_parts::{invalid_field, parse_line};
 use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::reads::report::Progress;
 use crate::store::values::key::Key;
@@ -106,10 +106,10 @@ impl<R: BufRead> Reader<R> {
     }
 
     pub fn header(&mut self) -> Result<Header> {
-        let header = match (self.next()?, std::str::from_utf8(&self.line)) {
-            (true, Ok(text)) => json_lines::parse(text, ""),
-            (true, Err(_)) => Err(invalid_field("", "is not UTF-8 text")),
-            (false, _) => Err(invalid_field("", "is missing")),
+        let header = if self.next()? {
+            parse_line(&self.line)
+        } else {
+            Err(invalid_field("", "is missing"))
         };
         let header: Header = header.map_err(|error| {
             let text = format!("it is not a Steward export: line 1: {error}");

@@ -13,9 +13,8 @@
 use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::error::Category;
 
 use crate::base::error::{Error, Result};
 use crate::base::json::deserialize_storable;
@@ -27,6 +26,7 @@ use crate::store::values::schema::Table;
 use crate::store::write::WriteTx;
 
 use super::canonical::{serialize_canonical, with_line_end};
+use super::json_parts::{invalid_field, parse_line, read_part};
 
 /// What an export without secrets omits from a type of record.
 pub enum Redaction<R: Record> {
@@ -106,8 +106,7 @@ const MAX_SEQUENCE: u64 = u64::MAX / 2;
 impl ExportLine {
     /// Parses a line.
     pub(in crate::store) fn read(text: &[u8]) -> Result<Self> {
-        let text = std::str::from_utf8(text).map_err(|_| invalid_field("", "is not UTF-8 text"))?;
-        parse(text, "")
+        parse_line(text)
     }
 
     /// Returns the [canonical form](super::canonical) of the line.
@@ -130,18 +129,15 @@ impl ExportLine {
         redaction: &Redaction<R>,
         mut regenerator: Option<&mut Regenerator>,
     ) -> Result<(R, Vec<u8>)> {
-        let version = self.version.filter(|version| (1..=MAX_SEQUENCE).contains(version));
-        let version = version.ok_or_else(|| invalid_field("version", "is not a valid version"))?;
-        let mut fields = Cow::Borrowed(self.fields.as_ref().unwrap_or(&Value::Null));
+        let version = self.checked_version()?;
+        let mut new = None;
         if let (Redaction::Member { name, regenerate: make }, Some(regenerator)) =
             (redaction, &mut regenerator)
-            && let Some(value) = make(&mut regenerator.draw)
         {
-            replace_member(fields.to_mut(), name, value);
+            new = make(&mut regenerator.draw).map(|value| (*name, value));
         }
-        // A value would change the spelling of some numbers, such as 0.00001. A text keeps it.
-        let fields = serde_json::to_string(&fields).map_err(Error::internal)?;
-        let mut record = R::from_parts(read_part(&self.meta, "meta")?, parse(&fields, "fields")?);
+        let meta = read_part(&self.meta, "meta")?;
+        let mut record = R::from_parts(meta, read_part(&self.fields_with(new), "fields")?);
         match (redaction, regenerator) {
             (Redaction::Whole, Some(_)) => {
                 return Err(invalid_field("table", "is secret, but the export has no secrets"));
@@ -154,6 +150,20 @@ impl ExportLine {
         let payload = payload_of(version, &record)?;
         Ok((record, payload))
     }
+
+    fn checked_version(&self) -> Result<u64> {
+        let version = self.version.filter(|version| (1..=MAX_SEQUENCE).contains(version));
+        version.ok_or_else(|| invalid_field("version", "is not a valid version"))
+    }
+
+    /// Returns the fields with a new value of a member.
+    fn fields_with(&self, new: Option<(&str, Value)>) -> Cow<'_, Value> {
+        let mut fields = Cow::Borrowed(self.fields.as_ref().unwrap_or(&Value::Null));
+        if let Some((name, value)) = new {
+            replace_member(fields.to_mut(), name, value);
+        }
+        fields
+    }
 }
 
 /// Appends the line of a record. Returns false if the record has no line.
@@ -164,42 +174,57 @@ pub fn write_record<R: Record>(
     out: &mut Vec<u8>,
 ) -> Result<bool> {
     let mut row = Row::<R>::read(payload)?;
-    let fields = std::str::from_utf8(row.fields).map_err(|error| damaged(R::TABLE, &error))?;
-    let mut fields = Cow::Borrowed(fields);
+    let mut hidden = None;
     match redaction {
         _ if !secrets.hide(redaction) => {}
         Redaction::Open => {}
         Redaction::Whole => return Ok(false),
-        Redaction::Member { name, .. } => {
-            let mut value = serde_json::from_str(&fields).map_err(Error::internal)?;
-            replace_member(&mut value, name, Value::Null);
-            fields = Cow::Owned(value.to_string());
-        }
+        Redaction::Member { name, .. } => hidden = Some(*name),
         Redaction::Meta { hide, .. } => hide(&mut row.meta),
     }
-    begin(R::TABLE, out);
-    out.extend_from_slice(format!(",\"version\":{}", row.version).as_bytes());
+    begin(R::TABLE, Some(row.version), out);
     write_meta_json(&row.meta, out)?;
+    end_with_fields(R::TABLE, row.fields, hidden, out)?;
+    Ok(true)
+}
+
+/// Appends the fields, with null instead of a hidden member, and the end of the line.
+fn end_with_fields(
+    table: Table,
+    fields: &[u8],
+    hidden: Option<&str>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let fields = std::str::from_utf8(fields).map_err(|error| damaged(table, &error))?;
+    let mut fields = Cow::Borrowed(fields);
+    if let Some(name) = hidden {
+        let mut value = serde_json::from_str(&fields).map_err(Error::internal)?;
+        replace_member(&mut value, name, Value::Null);
+        fields = Cow::Owned(value.to_string());
+    }
     if fields != "null" {
         out.extend_from_slice(b",\"fields\":");
         out.extend_from_slice(fields.as_bytes());
     }
     out.extend_from_slice(b"}\n");
-    Ok(true)
+    Ok(())
 }
 
 /// Appends the line of a value that is not a record.
 pub fn write_meta(table: Table, meta: &impl Serialize, out: &mut Vec<u8>) -> Result<()> {
-    begin(table, out);
+    begin(table, None, out);
     write_meta_json(meta, out)?;
     out.extend_from_slice(b"}\n");
     Ok(())
 }
 
-fn begin(table: Table, out: &mut Vec<u8>) {
+fn begin(table: Table, version: Option<u64>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"table\":\"");
     out.extend_from_slice(table.plain_name().as_bytes());
     out.push(b'"');
+    if let Some(version) = version {
+        out.extend_from_slice(format!(",\"version\":{version}").as_bytes());
+    }
 }
 
 fn write_meta_json(meta: &impl Serialize, out: &mut Vec<u8>) -> Result<()> {
@@ -234,46 +259,6 @@ impl Sequence {
 
 pub const NO_TABLE: &str = "is not the name of a table";
 pub const NOT_CANONICAL: &str = "is not in the form that an export writes";
-
-/// Returns the error for a field of a line; an empty `field` stands for the line itself.
-pub fn invalid_field(field: &str, what: &str) -> Error {
-    let field = if field.is_empty() { "the line" } else { field };
-    Error::invalid("not_imported", format!("{field} {what}"))
-}
-
-/// Parses JSON. An error names the field within `field` and never repeats a value.
-pub fn parse<'t, T: Deserialize<'t>>(text: &'t str, field: &str) -> Result<T> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let parsed = read_part(&mut reader, field)?;
-    reader.end().map_err(|_| invalid_field(field, "is followed by extra characters"))?;
-    Ok(parsed)
-}
-
-/// Reads a part of a line. An error names the field within `field` and never repeats a value.
-fn read_part<'t, T: Deserialize<'t>>(
-    part: impl Deserializer<'t, Error = serde_json::Error>,
-    field: &str,
-) -> Result<T> {
-    serde_path_to_error::deserialize(part).map_err(|error| {
-        // Names in the file may contain anything, and the error is printed.
-        let plain = |c: &char| c.is_ascii_alphanumeric() || "._[]".contains(*c);
-        let inner: String = error.path().to_string().chars().filter(plain).take(100).collect();
-        let path = match (field, inner.as_str()) {
-            (field, ".") => field.to_owned(),
-            ("", inner) => inner.to_owned(),
-            (field, inner) => format!("{field}.{inner}"),
-        };
-        let text = error.inner().to_string();
-        match error.inner().classify() {
-            Category::Data if text.starts_with("missing field") => {
-                let missing = text.split(" at line").next().unwrap_or_default();
-                invalid_field(&path, &format!("is incomplete ({missing})"))
-            }
-            Category::Data => invalid_field(&path, "is not valid here"),
-            _ => invalid_field(&path, "is not valid JSON"),
-        }
-    })
-}
 
 /// Replaces the value of a member, if `fields` has the member.
 fn replace_member(fields: &mut Value, name: &str, value: Value) {
