@@ -125,4 +125,8 @@ impl Raw for BoundedRead<'_> {
     fn raw_between(&self, table: Table, span: KeySpan<'_>, visit: &mut Visit<'_>) -> Result<()> {
         self.snapshot.between_spending(table, span, |bytes| self.spend(bytes), visit)
     }
+
+    fn as_dyn(&self) -> &dyn Raw {
+        self
+    }
 }

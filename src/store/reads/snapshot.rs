@@ -220,6 +220,10 @@ impl Raw for Snapshot {
     fn raw_between(&self, table: Table, span: KeySpan<'_>, visit: &mut Visit<'_>) -> Result<()> {
         self.between_spending(table, span, |_| Ok(()), visit)
     }
+
+    fn as_dyn(&self) -> &dyn Raw {
+        self
+    }
 }
 
 /// Keeps a file open. Each of its snapshots has it, and so does the writer until another file replaces this one.

@@ -9,6 +9,7 @@ mod read;
 
 pub(crate) use impl_record::impl_record;
 pub use read::Tx;
+pub(super) use read::version_under;
 
 use std::marker::PhantomData;
 
@@ -177,16 +178,16 @@ impl<'a, R: Record> Row<'a, R> {
     /// 500 when the bytes are not such a record.
     pub fn read(payload: &'a [u8]) -> Result<Self> {
         let Payload { version, meta, fields } = Payload::read(R::TABLE, payload)?;
-        let meta = postcard::take_from_bytes(meta);
-        match meta.map_err(|error| damaged(R::TABLE, &error))? {
-            (meta, []) => Ok(Self { version, meta, fields }),
-            _ => Err(damaged(R::TABLE, &"the metadata has extra bytes")),
+        match postcard::take_from_bytes(meta) {
+            Ok((meta, [])) => Ok(Self { version, meta, fields }),
+            Ok(_) => Err(damaged(R::TABLE, &"the metadata has extra bytes")),
+            Err(error) => Err(damaged(R::TABLE, &error)),
         }
     }
 
-    /// Returns the version in the payload of a record.
-    pub(super) fn version_of(payload: &[u8]) -> Result<u64> {
-        Ok(Payload::read(R::TABLE, payload)?.version)
+    /// Returns the metadata in the payload of a record.
+    fn meta_of(payload: &[u8]) -> Result<R::Meta> {
+        Ok(Row::<R>::read(payload)?.meta)
     }
 
     /// Parses the payload of a record into the record.
@@ -207,9 +208,10 @@ impl<'a, R: Record> Row<'a, R> {
     /// # Errors
     /// 500 when the JSON does not fit the type.
     pub fn into_record(self) -> Result<R> {
-        let fields =
-            serde_json::from_slice(self.fields).map_err(|error| damaged(R::TABLE, &error))?;
-        Ok(R::from_parts(self.meta, fields))
+        match serde_json::from_slice(self.fields) {
+            Ok(fields) => Ok(R::from_parts(self.meta, fields)),
+            Err(error) => Err(damaged(R::TABLE, &error)),
+        }
     }
 }
 
@@ -278,7 +280,7 @@ impl<R: Record> Sum<R> {
 
     /// Returns the sum of a tenant.
     pub fn read(&self, tx: &impl Tx, tenant: &impl Key) -> Result<u64> {
-        read_number(tx, Table::Counts, &self.key(&tenant.encoded()))
+        read_number(tx.as_dyn(), Table::Counts, &self.key(&tenant.encoded()))
     }
 
     /// Returns the key of a tenant's sum in [`Table::Counts`].

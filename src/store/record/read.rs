@@ -4,13 +4,21 @@ use std::ops::ControlFlow;
 
 use crate::base::error::{Error, Result};
 use crate::store::values::key::{Key, prefix_end};
-use crate::store::values::payload::{HexKey, damaged};
+use crate::store::values::payload::{HexKey, damaged, version_of};
 use crate::store::values::raw::{KeySpan, Order, Raw, Window, read_number, read_value};
 use crate::store::values::schema::{Table, count_key};
 
-use super::{Index, Indexed, Record, Row, split_entry};
+use super::{Index, IndexForm, Indexed, Record, Row, split_entry};
+
+/// Called with a record.
+type VisitRow<'v, R> = dyn FnMut(Row<'_, R>) -> Result<()> + 'v;
+/// Called with a record; decides whether the walk continues.
+type WalkRow<'v, R> = dyn FnMut(Row<'_, R>) -> Result<ControlFlow<()>> + 'v;
 
 /// The reads that every rule uses, from a snapshot or from a write under way.
+///
+/// A method is compiled for each caller, so it only passes its arguments to a function that is compiled once for each type of
+/// record.
 pub trait Tx: Raw {
     /// Calls `visit` with the record under `key`, if it exists, and returns the result.
     fn view<R: Record, T>(
@@ -18,12 +26,17 @@ pub trait Tx: Raw {
         key: &R::Key,
         mut visit: impl FnMut(Row<'_, R>) -> Result<T>,
     ) -> Result<Option<T>> {
-        read_value(self, R::TABLE, &key.encoded(), |payload| visit(Row::read(payload)?))
+        let mut value = None;
+        visit_record::<R>(self.as_dyn(), &key.encoded(), &mut |row| {
+            value = Some(visit(row)?);
+            Ok(())
+        })?;
+        Ok(value)
     }
 
     /// Returns the record under `key`, if it exists.
     fn find<R: Record>(&self, key: &R::Key) -> Result<Option<R>> {
-        self.view(key, |row: Row<'_, R>| row.into_record())
+        read_value(self.as_dyn(), R::TABLE, &key.encoded(), &Row::<R>::parse)
     }
 
     /// Returns the record under `key`.
@@ -36,23 +49,23 @@ pub trait Tx: Raw {
 
     /// Returns the metadata of the record under `key`, if it exists. Cheaper than reading the whole record.
     fn meta<R: Record>(&self, key: &R::Key) -> Result<Option<R::Meta>> {
-        self.view::<R, _>(key, |row| Ok(row.meta))
+        read_value(self.as_dyn(), R::TABLE, &key.encoded(), &Row::<R>::meta_of)
     }
 
     /// Whether a record exists under `key`.
     fn exists<R: Record>(&self, key: &R::Key) -> Result<bool> {
-        Ok(self.view::<R, _>(key, |_| Ok(()))?.is_some())
+        Ok(self.version::<R>(key)? > 0)
     }
 
     /// Returns the version of the record under `key`, or 0 if it does not exist. The version grows with each change of
     /// the record and of its dependents ([`WriteTx::bump_version`](crate::store::write::WriteTx::bump_version)).
     fn version<R: Record>(&self, key: &R::Key) -> Result<u64> {
-        Ok(self.view::<R, _>(key, |row| Ok(row.version))?.unwrap_or(0))
+        version_under(self.as_dyn(), R::TABLE, &key.encoded())
     }
 
     /// Returns the primary key that a unique index holds under `key`.
     fn lookup<R: Record, K: Key>(&self, index: &Index<R, K>, key: &K) -> Result<Option<R::Key>> {
-        read_value(self, index.table(), &key.encoded(), |entry| read_key(index, entry))
+        key_under(self.as_dyn(), (index.table, index.form), &key.encoded())
     }
 
     /// Walks the records whose index key begins with `prefix`, within `window`.
@@ -61,16 +74,9 @@ pub trait Tx: Raw {
         index: &Index<R, K>,
         prefix: &P,
         window: Window,
-        visit: impl FnMut(Row<'_, R>) -> Result<()>,
+        mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        if window.limit == 0 {
-            return Ok(());
-        }
-        let Window { offset, limit, order } = window;
-        let mut visit = filter_window::<R>(Window { offset: 0, ..window }, |_| true, visit);
-        self.raw_walk(index.table(), &prefix.encoded(), offset, order, &mut |key, entry| {
-            self.raw_entry(index, (limit <= MAX_PAGE).then_some(key), entry, &mut visit)
-        })
+        walk_window::<R>(self.as_dyn(), index, &prefix.encoded(), window, &mut visit)
     }
 
     /// Walks the records whose index key begins with `prefix`, after the first `skip` records, until `visit` breaks.
@@ -82,10 +88,10 @@ pub trait Tx: Raw {
         order: Order,
         mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let prefix = prefix.encoded();
-        self.raw_walk(index.table(), &prefix, skip, order, &mut |_, entry| {
-            self.raw_entry(index, None, entry, &mut visit)
-        })
+        let from = prefix.encoded();
+        let until = prefix_end(&from);
+        let span = KeySpan { from: &from, until: until.as_deref(), skip, order };
+        walk_span::<R>(self.as_dyn(), index, span, &mut visit)
     }
 
     /// Walks the records from `from` up to, but not including, `until`, in descending order, until `visit` breaks. The
@@ -99,9 +105,7 @@ pub trait Tx: Raw {
     ) -> Result<()> {
         let (from, until) = (from.encoded(), until.encoded());
         let span = KeySpan { from: &from, until: Some(&until), skip: 0, order: Order::Descending };
-        self.raw_between(index.table(), span, &mut |_, entry| {
-            self.raw_entry(index, None, entry, &mut visit)
-        })
+        walk_span::<R>(self.as_dyn(), index, span, &mut visit)
     }
 
     /// Walks the records whose index key begins with `prefix`, starting at `from`, in ascending order, until `visit`
@@ -116,9 +120,7 @@ pub trait Tx: Raw {
         let (from, until) = (from.encoded(), prefix_end(&prefix.encoded()));
         let (until, order) = (until.as_deref(), Order::Ascending);
         let span = KeySpan { from: &from, until, skip: 0, order };
-        self.raw_between(index.table(), span, &mut |_, entry| {
-            self.raw_entry(index, None, entry, &mut visit)
-        })
+        walk_span::<R>(self.as_dyn(), index, span, &mut visit)
     }
 
     /// Walks the records whose primary key lies from `from` up to, but not including, `until`, until `visit` breaks.
@@ -131,33 +133,7 @@ pub trait Tx: Raw {
     ) -> Result<()> {
         let (from, until) = (from.encoded(), until.encoded());
         let span = KeySpan { from: &from, until: Some(&until), skip: 0, order };
-        self.raw_between(R::TABLE, span, &mut |_, payload| visit(Row::read(payload)?))
-    }
-
-    /// Calls `visit` with the record that an index entry points to or contains. If the key of the entry is given,
-    /// fails unless the record belongs under that key.
-    #[doc(hidden)]
-    fn raw_entry<R: Record, K: Key>(
-        &self,
-        index: &Index<R, K>,
-        key: Option<&[u8]>,
-        entry: &[u8],
-        visit: &mut dyn FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
-    ) -> Result<ControlFlow<()>> {
-        match split_entry(index.form(), entry) {
-            Some((_, Some(payload))) => visit(Row::read(payload)?),
-            Some((primary, None)) => {
-                let flow = read_value(self, R::TABLE, primary, |payload| {
-                    if let Some(key) = key {
-                        require_index_key(index, key, payload)?;
-                    }
-                    visit(Row::read(payload)?)
-                })?;
-                let text = format_args!("an entry points to no record under {}", HexKey(primary));
-                flow.ok_or_else(|| damaged(index.table(), &text))
-            }
-            None => Err(damaged(index.table(), &"an entry holds no record")),
-        }
+        scan_span::<R>(self.as_dyn(), span, &mut visit)
     }
 
     /// Walks the records whose primary key begins with `prefix`, within `window`.
@@ -165,16 +141,9 @@ pub trait Tx: Raw {
         &self,
         prefix: &P,
         window: Window,
-        visit: impl FnMut(Row<'_, R>) -> Result<()>,
+        mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        if window.limit == 0 {
-            return Ok(());
-        }
-        let Window { offset, order, .. } = window;
-        let mut visit = filter_window::<R>(Window { offset: 0, ..window }, |_| true, visit);
-        self.raw_walk(R::TABLE, &prefix.encoded(), offset, order, &mut |_, payload| {
-            visit(Row::read(payload)?)
-        })
+        scan_window::<R>(self.as_dyn(), &prefix.encoded(), window, &mut visit)
     }
 
     /// Walks the records whose primary key begins with `prefix` and whose metadata passes `keep`. `window` counts only
@@ -183,13 +152,10 @@ pub trait Tx: Raw {
         &self,
         prefix: &P,
         window: Window,
-        keep: impl FnMut(&R::Meta) -> bool,
-        visit: impl FnMut(Row<'_, R>) -> Result<()>,
+        mut keep: impl FnMut(&R::Meta) -> bool,
+        mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        let mut visit = filter_window(window, keep, visit);
-        self.raw_walk(R::TABLE, &prefix.encoded(), 0, window.order, &mut |_, payload| {
-            visit(Row::read(payload)?)
-        })
+        scan_filtered::<R>(self.as_dyn(), &prefix.encoded(), window, &mut keep, &mut visit)
     }
 
     /// Walks the records whose index key begins with `prefix` and whose metadata passes `keep`. `window` counts only
@@ -199,10 +165,10 @@ pub trait Tx: Raw {
         index: &Index<R, K>,
         prefix: &P,
         window: Window,
-        keep: impl FnMut(&R::Meta) -> bool,
-        visit: impl FnMut(Row<'_, R>) -> Result<()>,
+        mut keep: impl FnMut(&R::Meta) -> bool,
+        mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        self.walk_until(index, prefix, 0, window.order, filter_window(window, keep, visit))
+        walk_filtered::<R>(self.as_dyn(), index, &prefix.encoded(), window, &mut keep, &mut visit)
     }
 
     /// Returns at most `limit` primary keys that an index holds under `prefix`, in ascending order.
@@ -212,26 +178,17 @@ pub trait Tx: Raw {
         prefix: &P,
         limit: usize,
     ) -> Result<Vec<R::Key>> {
-        let mut keys = Vec::new();
-        if limit == 0 {
-            return Ok(keys);
-        }
-        let prefix = prefix.encoded();
-        self.raw_walk(index.table(), &prefix, 0, Order::Ascending, &mut |_, entry| {
-            keys.push(read_key(index, entry)?);
-            Ok(if keys.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        })?;
-        Ok(keys)
+        keys_under(self.as_dyn(), (index.table, index.form), &prefix.encoded(), limit)
     }
 
     /// Returns how many records of type `R` a tenant has, from the maintained count.
     fn count<R: Record>(&self, tenant: &impl Key) -> Result<u64> {
-        read_number(self, Table::Counts, &count_key(R::TABLE, &tenant.encoded()))
+        read_number(self.as_dyn(), Table::Counts, &count_key(R::TABLE, &tenant.encoded()))
     }
 
     /// Returns the payload under `key` of any table, unparsed.
     fn get_raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        read_value(self, table, key, |payload| Ok(payload.to_vec()))
+        read_value(self.as_dyn(), table, key, &|payload| Ok(payload.to_vec()))
     }
 }
 
@@ -240,13 +197,158 @@ impl<X: Raw + ?Sized> Tx for X {}
 /// The largest window that is a page of a list. A page verifies each of its index entries; a larger walk does not.
 const MAX_PAGE: usize = 1000;
 
+/// Returns the version of the record under `key`, or 0 if it does not exist.
+pub(in crate::store) fn version_under(tx: &dyn Raw, table: Table, key: &[u8]) -> Result<u64> {
+    let version = read_value(tx, table, key, &|payload| version_of(table, payload))?;
+    Ok(version.unwrap_or(0))
+}
+
+/// Calls `visit` with the record under `key`, if it exists.
+fn visit_record<R: Record>(tx: &dyn Raw, key: &[u8], visit: &mut VisitRow<'_, R>) -> Result<()> {
+    tx.raw_get(R::TABLE, key, &mut |payload| visit(Row::read(payload)?))
+}
+
+/// Walks the records whose index key begins with `prefix`, within `window`.
+fn walk_window<R: Record>(
+    tx: &dyn Raw,
+    index: &dyn Indexed<R>,
+    prefix: &[u8],
+    Window { offset, limit, order }: Window,
+    visit: &mut VisitRow<'_, R>,
+) -> Result<()> {
+    if limit == 0 {
+        return Ok(());
+    }
+    let mut left = limit;
+    tx.raw_walk(index.table(), prefix, offset, order, &mut |key, entry| {
+        visit_entry(tx, index, (limit <= MAX_PAGE).then_some(key), entry, visit)?;
+        left -= 1;
+        Ok(continue_if(left > 0))
+    })
+}
+
+/// Walks the records whose index keys lie in `span`, until `visit` breaks.
+fn walk_span<R: Record>(
+    tx: &dyn Raw,
+    index: &dyn Indexed<R>,
+    span: KeySpan<'_>,
+    visit: &mut WalkRow<'_, R>,
+) -> Result<()> {
+    tx.raw_between(index.table(), span, &mut |_, entry| {
+        let mut flow = ControlFlow::Continue(());
+        visit_entry(tx, index, None, entry, &mut |row| {
+            flow = visit(row)?;
+            Ok(())
+        })?;
+        Ok(flow)
+    })
+}
+
+/// Walks the records whose index key begins with `prefix` and that pass `keep`.
+fn walk_filtered<R: Record>(
+    tx: &dyn Raw,
+    index: &dyn Indexed<R>,
+    prefix: &[u8],
+    mut window: Window,
+    keep: &mut dyn FnMut(&R::Meta) -> bool,
+    visit: &mut VisitRow<'_, R>,
+) -> Result<()> {
+    let until = prefix_end(prefix);
+    let (until, order) = (until.as_deref(), window.order);
+    let span = KeySpan { from: prefix, until, skip: 0, order };
+    walk_span(tx, index, span, &mut |row| show_filtered(&mut window, keep, visit, row))
+}
+
+/// Walks the records whose primary key begins with `prefix`, within `window`.
+fn scan_window<R: Record>(
+    tx: &dyn Raw,
+    prefix: &[u8],
+    Window { offset, limit, order }: Window,
+    visit: &mut VisitRow<'_, R>,
+) -> Result<()> {
+    if limit == 0 {
+        return Ok(());
+    }
+    let mut left = limit;
+    tx.raw_walk(R::TABLE, prefix, offset, order, &mut |_, payload| {
+        visit(Row::read(payload)?)?;
+        left -= 1;
+        Ok(continue_if(left > 0))
+    })
+}
+
+/// Walks the records whose primary keys lie in `span`, until `visit` breaks.
+fn scan_span<R: Record>(tx: &dyn Raw, span: KeySpan<'_>, visit: &mut WalkRow<'_, R>) -> Result<()> {
+    tx.raw_between(R::TABLE, span, &mut |_, payload| visit(Row::read(payload)?))
+}
+
+/// Walks the records whose primary key begins with `prefix` and that pass `keep`.
+fn scan_filtered<R: Record>(
+    tx: &dyn Raw,
+    prefix: &[u8],
+    mut window: Window,
+    keep: &mut dyn FnMut(&R::Meta) -> bool,
+    visit: &mut VisitRow<'_, R>,
+) -> Result<()> {
+    tx.raw_walk(R::TABLE, prefix, 0, window.order, &mut |_, payload| {
+        show_filtered(&mut window, keep, visit, Row::read(payload)?)
+    })
+}
+
+/// Shows the record if its metadata passes `keep`. `window` counts only these, and becomes what is left of it; the walk breaks
+/// when that is nothing.
+fn show_filtered<R: Record>(
+    window: &mut Window,
+    keep: &mut dyn FnMut(&R::Meta) -> bool,
+    visit: &mut VisitRow<'_, R>,
+    row: Row<'_, R>,
+) -> Result<ControlFlow<()>> {
+    if window.limit > 0 && keep(&row.meta) {
+        if window.offset == 0 {
+            visit(row)?;
+            window.limit -= 1;
+        }
+        window.offset = window.offset.saturating_sub(1);
+    }
+    Ok(continue_if(window.limit > 0))
+}
+
+const fn continue_if(continues: bool) -> ControlFlow<()> {
+    if continues { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
+/// Calls `visit` with the record that an index entry points to or contains. If the key of the entry is given,
+/// fails unless the record belongs under that key.
+fn visit_entry<R: Record>(
+    tx: &dyn Raw,
+    index: &dyn Indexed<R>,
+    key: Option<&[u8]>,
+    entry: &[u8],
+    visit: &mut VisitRow<'_, R>,
+) -> Result<()> {
+    let (primary, payload) = split_entry(index.form(), entry)
+        .ok_or_else(|| damaged(index.table(), &"an entry holds no record"))?;
+    if let Some(payload) = payload {
+        return visit(Row::read(payload)?);
+    }
+    let mut exists = false;
+    tx.raw_get(R::TABLE, primary, &mut |payload| {
+        exists = true;
+        if let Some(key) = key {
+            require_index_key(index, key, payload)?;
+        }
+        visit(Row::read(payload)?)
+    })?;
+    if exists {
+        return Ok(());
+    }
+    let text = format_args!("an entry points to no record under {}", HexKey(primary));
+    Err(damaged(index.table(), &text))
+}
+
 /// Fails unless the index has this record under `key`. Covering indexes need no such check: a checksum protects the
 /// record in the entry.
-fn require_index_key<R: Record, K: Key>(
-    index: &Index<R, K>,
-    key: &[u8],
-    payload: &[u8],
-) -> Result<()> {
+fn require_index_key<R: Record>(index: &dyn Indexed<R>, key: &[u8], payload: &[u8]) -> Result<()> {
     let record = Row::<R>::parse(payload)?;
     if index.entry(&record).as_deref() == Some(key) {
         return Ok(());
@@ -258,27 +360,35 @@ fn require_index_key<R: Record, K: Key>(
     Err(damaged(index.table(), &text))
 }
 
-fn read_key<R: Record, K: Key>(index: &Index<R, K>, entry: &[u8]) -> Result<R::Key> {
-    split_entry(index.form(), entry)
-        .and_then(|(mut primary, _)| R::Key::read(&mut primary))
-        .ok_or_else(|| damaged(index.table(), &"an entry holds no key"))
+/// Returns the primary key that a unique index holds under `key`.
+fn key_under<K: Key>(
+    tx: &dyn Raw,
+    (table, form): (Table, IndexForm),
+    key: &[u8],
+) -> Result<Option<K>> {
+    read_value(tx, table, key, &|entry| read_key(table, form, entry))
 }
 
-/// Shows the rows whose metadata passes `keep`. `window` counts only these; the walk breaks when it is full.
-fn filter_window<R: Record>(
-    window: Window,
-    mut keep: impl FnMut(&R::Meta) -> bool,
-    mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
-) -> impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>> {
-    let (mut skip, mut left) = (window.offset, window.limit);
-    move |row| {
-        if left > 0 && keep(&row.meta) {
-            if skip == 0 {
-                visit(row)?;
-                left -= 1;
-            }
-            skip = skip.saturating_sub(1);
-        }
-        Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+/// Returns at most `limit` primary keys that an index holds under `prefix`.
+fn keys_under<K: Key>(
+    tx: &dyn Raw,
+    (table, form): (Table, IndexForm),
+    prefix: &[u8],
+    limit: usize,
+) -> Result<Vec<K>> {
+    let mut keys = Vec::new();
+    if limit == 0 {
+        return Ok(keys);
     }
+    tx.raw_walk(table, prefix, 0, Order::Ascending, &mut |_, entry| {
+        keys.push(read_key(table, form, entry)?);
+        Ok(continue_if(keys.len() < limit))
+    })?;
+    Ok(keys)
+}
+
+fn read_key<K: Key>(table: Table, form: IndexForm, entry: &[u8]) -> Result<K> {
+    split_entry(form, entry)
+        .and_then(|(mut primary, _)| K::read(&mut primary))
+        .ok_or_else(|| damaged(table, &"an entry holds no key"))
 }

@@ -80,6 +80,11 @@ impl<'p> Payload<'p> {
     }
 }
 
+/// Returns the version in the payload of a record of `table`.
+pub fn version_of(table: Table, bytes: &[u8]) -> Result<u64> {
+    Ok(Payload::read(table, bytes)?.version)
+}
+
 /// Whether two payloads of records of `table` differ at most in their versions.
 pub fn has_same_content(table: Table, one: &[u8], other: &[u8]) -> Result<bool> {
     let (one, other) = (Payload::read(table, one)?, Payload::read(table, other)?);

@@ -37,6 +37,10 @@ pub trait Raw {
     #[doc(hidden)]
     fn raw_between(&self, table: Table, span: KeySpan<'_>, visit: &mut Visit<'_>) -> Result<()>;
 
+    /// Returns the transaction without its type. Code that takes it is compiled once, and not for each kind of transaction.
+    #[doc(hidden)]
+    fn as_dyn(&self) -> &dyn Raw;
+
     /// Calls `visit` with each key that begins with `prefix`, after the first `skip` keys, until `visit` breaks.
     #[doc(hidden)]
     fn raw_walk(
@@ -64,14 +68,18 @@ impl Raw for AnyTx<'_> {
     fn raw_between(&self, table: Table, span: KeySpan<'_>, visit: &mut Visit<'_>) -> Result<()> {
         self.0.raw_between(table, span, visit)
     }
+
+    fn as_dyn(&self) -> &dyn Raw {
+        self.0
+    }
 }
 
 /// Returns what `read` returns for the verified payload under `key`, or `None` if the key is absent.
-pub fn read_value<X: Raw + ?Sized, T>(
-    tx: &X,
+pub fn read_value<T>(
+    tx: &dyn Raw,
     table: Table,
     key: &[u8],
-    mut read: impl FnMut(&[u8]) -> Result<T>,
+    read: &dyn Fn(&[u8]) -> Result<T>,
 ) -> Result<Option<T>> {
     let mut value = None;
     tx.raw_get(table, key, &mut |payload| {
@@ -82,8 +90,8 @@ pub fn read_value<X: Raw + ?Sized, T>(
 }
 
 /// Returns the number under `key`, or 0 if the key is absent.
-pub fn read_number<X: Raw + ?Sized>(tx: &X, table: Table, key: &[u8]) -> Result<u64> {
-    Ok(read_value(tx, table, key, |payload| number_in(table, payload))?.unwrap_or(0))
+pub fn read_number(tx: &dyn Raw, table: Table, key: &[u8]) -> Result<u64> {
+    Ok(read_value(tx, table, key, &|payload| number_in(table, payload))?.unwrap_or(0))
 }
 
 /// Returns the number in a payload of `table`.

@@ -68,6 +68,10 @@ impl<X: Raw> Raw for AccessTables<'_, X> {
         require_access_table(table)?;
         self.0.raw_between(table, span, visit)
     }
+
+    fn as_dyn(&self) -> &dyn Raw {
+        self
+    }
 }
 
 /// Whether this key of [`Table::Counts`] counts the records of a table that authorization reads. Such a count changes only

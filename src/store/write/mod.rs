@@ -21,9 +21,9 @@ use crate::store::changes::write_changes::{Change, PriorValue, WriteChanges};
 use crate::store::disk::engine::{Bytes, definition, get_value, storage_error, walk_range};
 use crate::store::packed;
 use crate::store::record::byte_usage::Growth;
-use crate::store::record::{self, Index, IndexForm, Record, Row, Tx};
+use crate::store::record::{self, Index, IndexForm, Record, Row, Tx, version_under};
 use crate::store::values::key::Key;
-use crate::store::values::payload::{damaged, has_same_content, payload_of, seal};
+use crate::store::values::payload::{damaged, has_same_content, payload_of, seal, version_of};
 use crate::store::values::raw::{KeySpan, Order, Raw, Visit, VisitValue, Window};
 use crate::store::values::schema::{
     FORMAT, FORMAT_KEY, MARK, MARK_KEY, PerTable, TABLES_KEY, Table,
@@ -115,7 +115,7 @@ impl<'t> WriteTx<'t> {
         let record = projected.as_ref().unwrap_or(record);
         let key = record.key().encoded();
         let before = self.get_raw(R::TABLE, &key)?;
-        let version = before.as_deref().map_or(Ok(0), Row::<R>::version_of)?;
+        let version = before.as_deref().map_or(Ok(0), |before| version_of(R::TABLE, before))?;
         let payload = record::payload_of(version + 1, record)?;
         if let Some(before) = &before
             && has_same_content(R::TABLE, before, &payload)?
@@ -143,7 +143,7 @@ impl<'t> WriteTx<'t> {
     pub fn bump_version<R: Record>(&mut self, key: &R::Key) -> Result<()> {
         let key = key.encoded();
         let before = self.get_raw(R::TABLE, &key)?.ok_or_else(Error::not_found)?;
-        let version = self.next_version::<R>(Row::<R>::version_of(&before)?)?;
+        let version = self.next_version::<R>(version_of(R::TABLE, &before)?)?;
         let record = Row::<R>::parse(&before)?;
         let payload = record::payload_of(version, &record)?;
         self.replace(key, Some(before), Some(&record), &record, payload)
@@ -256,12 +256,15 @@ impl<'t> WriteTx<'t> {
 
     /// Returns the version that the record under `key` had before this write, or 0 if it did not exist.
     pub fn version_before<R: Record>(&self, key: &R::Key) -> Result<u64> {
-        let encoded = key.encoded();
-        let known = |change: &&Change| change.table == R::TABLE && change.key == encoded;
+        self.version_under_before(R::TABLE, &key.encoded())
+    }
+
+    fn version_under_before(&self, table: Table, key: &[u8]) -> Result<u64> {
+        let known = |change: &&Change| change.table == table && change.key == key;
         match self.changes().iter().find(known) {
             Some(Change { before: None, .. }) => Ok(0),
-            Some(Change { before: Some(before), .. }) => Row::<R>::version_of(before),
-            None => self.version::<R>(key),
+            Some(Change { before: Some(before), .. }) => version_of(table, before),
+            None => version_under(self, table, key),
         }
     }
 }
@@ -318,6 +321,10 @@ impl Raw for WriteTx<'_> {
             return walk_range(stored, table, span, |_| Ok(()), visit);
         }
         walk_merged(stored, table, changed, span, visit)
+    }
+
+    fn as_dyn(&self) -> &dyn Raw {
+        self
     }
 }
 
