@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::base::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::store::{
-    Change, Key, Owner, Record, RecordType, RecordTypeOf, Redaction, Row, Snapshot, Table, Tx,
-    WriteTx, find_used_key,
+    AnyTx, Change, Key, Owner, Record, RecordType, RecordTypeOf, Redaction, Row, Snapshot, Table,
+    Tx, WriteTx, find_used_key,
 };
 
 use super::access_objects::Object;
@@ -302,7 +302,7 @@ impl<R: Record> RegisteredRecord for Registration<R> {
 
     fn is_of(&self, tx: &Snapshot, organization: OrganizationId, payload: &[u8]) -> Result<bool> {
         let record = Row::<R>::read(payload)?.into_record()?;
-        Ok(record.owner(tx)? == Some(Owner::Organization(organization.0)))
+        Ok(record.owner(&AnyTx(tx))? == Some(Owner::Organization(organization.0)))
     }
 
     fn each_user(&self, payload: &[u8], visit: &mut dyn FnMut(UserId)) -> Result<()> {

@@ -19,8 +19,8 @@ use serde_json::Value;
 use crate::base::error::{Error, Result};
 use crate::base::json::deserialize_storable;
 use crate::base::secret::{SeededRng, SigningSecret};
+use crate::store::record::erased::ErasedRecord;
 use crate::store::record::{Record, Row, payload_of};
-use crate::store::values::key::Key;
 use crate::store::values::payload::damaged;
 use crate::store::values::schema::Table;
 use crate::store::write::WriteTx;
@@ -299,9 +299,13 @@ impl<'t> ImportWriter<'t> {
         let regenerator = self.regenerator.as_mut().filter(|_| is_hidden);
         let (record, payload) = line.record(redaction, regenerator)?;
         write_record(redaction, self.secrets, &payload, &mut self.rendered)?;
-        let key = record.key().encoded();
-        self.require_order(R::TABLE, &key)?;
-        self.tx.replace(key, None, None, &record, payload)
+        self.add(R::TABLE, &record, payload)
+    }
+
+    fn add(&mut self, table: Table, record: &dyn ErasedRecord, payload: Vec<u8>) -> Result<()> {
+        let key = record.encoded_key();
+        self.require_order(table, &key)?;
+        self.tx.replace(table, key, None, record, payload)
     }
 
     /// Fails unless the keys are in ascending order, so that none occurs twice.

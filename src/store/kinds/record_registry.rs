@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::base::error::Result;
 use crate::store::reads::report::{CheckReport, check_sums};
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::record::{Record, Reference, Row, Tx, byte_usage, entry_payload};
-use crate::store::values::key::Key;
+use crate::store::record::erased::{ErasedRecord, ErasedType, IndexEntry};
+use crate::store::record::{Record, Reference, Tx, byte_usage, entry_payload};
 use crate::store::values::payload::HexKey;
-use crate::store::values::schema::{Table, count_key};
+use crate::store::values::schema::Table;
 
 use super::json_lines::{self, ExportLine, ImportWriter, IncludedSecrets, Redaction};
 
@@ -37,13 +37,7 @@ pub trait RecordType: Send + Sync {
     /// Returns the table of the records, followed by the tables of their indexes.
     fn tables(&self) -> Vec<Table>;
     #[doc(hidden)]
-    fn check(
-        &self,
-        tx: &Snapshot,
-        is_pending: IsPendingDeletion,
-        expected: &mut ExpectedCounts,
-        report: &mut CheckReport,
-    ) -> Result<()>;
+    fn erased(&self) -> ErasedType;
     /// Appends the line of a record to an export. Returns false if the record has no line.
     #[doc(hidden)]
     fn write_line(
@@ -70,35 +64,8 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
         std::iter::once(R::TABLE).chain(indexes).collect()
     }
 
-    fn check(
-        &self,
-        tx: &Snapshot,
-        is_pending: IsPendingDeletion,
-        expected: &mut ExpectedCounts,
-        report: &mut CheckReport,
-    ) -> Result<()> {
-        let mut entries = BTreeMap::<Table, u64>::new();
-        // Two indexes may share a table.
-        entries.extend(R::INDEXES.iter().map(|index| (index.table(), 0)));
-        tx.each(R::TABLE, &mut |key, payload| {
-            report.count_value();
-            let Some(record) = check_record::<R>(tx, is_pending, (key, payload), expected, report)?
-            else {
-                return Ok(());
-            };
-            for index in R::INDEXES.iter().filter(|index| index.entry(&record).is_some()) {
-                *entries.entry(index.table()).or_default() += 1;
-            }
-            Ok(())
-        })?;
-        for (index, expected) in entries {
-            // Each expected entry was looked up, so a higher number means entries without a record.
-            let found = check_sums(tx, index, report)?;
-            if found != expected {
-                report.problem(index, format_args!("{found} entries, expected {expected}"));
-            }
-        }
-        Ok(())
+    fn erased(&self) -> ErasedType {
+        ErasedType::of::<R>()
     }
 
     fn write_line(
@@ -115,69 +82,91 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
     }
 }
 
-/// Checks a record, and adds what it contributes to `expected`. Returns the record if it can be read.
-fn check_record<R: Record>(
+/// Checks all records of a type with their indexes, and adds what they contribute to `expected`.
+pub fn check_records(
+    record_type: &dyn RecordType,
     tx: &Snapshot,
     is_pending: IsPendingDeletion,
-    (key, payload): (&[u8], Result<&[u8]>),
     expected: &mut ExpectedCounts,
     report: &mut CheckReport,
-) -> Result<Option<R>> {
-    let read = payload.and_then(|payload| Ok((payload, Row::<R>::parse(payload)?)));
-    let (payload, record) = match read {
-        Ok(read) => read,
-        Err(error) => {
-            report.problem(R::TABLE, error);
-            return Ok(None);
+) -> Result<()> {
+    let of = record_type.erased();
+    let indexes = record_type.tables().into_iter().skip(1);
+    // Two indexes may share a table.
+    let mut entry_counts: BTreeMap<Table, u64> = indexes.map(|index| (index, 0)).collect();
+    tx.each(of.table, &mut |key, payload| {
+        report.count_value();
+        let read = payload.and_then(|payload| Ok((payload, (of.parse)(payload)?)));
+        let (payload, record) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                report.problem(of.table, error);
+                return Ok(());
+            }
+        };
+        check_record(of.table, key, &*record, report);
+        for IndexEntry { table, form, key: entry } in record.entries() {
+            if let Some(entry) = entry {
+                *entry_counts.entry(table).or_default() += 1;
+                let right = entry_payload(form, key, payload);
+                check_entry(tx, (table, entry.as_slice()), &right, key, report);
+            }
         }
-    };
-    if record.key().encoded() != key {
-        let what = "a record is stored under another record's key";
-        report.problem(R::TABLE, format_args!("{what}, {}", HexKey(key)));
+        check_references(tx, of.table, &*record, is_pending, report)?;
+        expected.add(tx, of.table, (key, payload), &*record);
+        Ok(())
+    })?;
+    for (index, expected) in entry_counts {
+        // Each expected entry was looked up, so a higher number means entries without a record.
+        let found = check_sums(tx, index, report)?;
+        if found != expected {
+            report.problem(index, format_args!("{found} entries, expected {expected}"));
+        }
     }
-    if record.projected().is_some() {
-        let what = "the metadata of a record differs from its fields";
-        report.problem(R::TABLE, format_args!("{what}, {}", HexKey(key)));
-    }
-    check_entries_of(tx, key, payload, &record, report);
-    check_references(tx, &record, is_pending, report)?;
-    expected.add(tx, key, payload, &record);
-    Ok(Some(record))
+    Ok(())
 }
 
-/// Checks that every index has the right entry for a record.
-fn check_entries_of<R: Record>(
+fn check_record(table: Table, key: &[u8], record: &dyn ErasedRecord, report: &mut CheckReport) {
+    if record.encoded_key() != key {
+        let what = "a record is stored under another record's key";
+        report.problem(table, format_args!("{what}, {}", HexKey(key)));
+    }
+    if !record.is_projected() {
+        let what = "the metadata of a record differs from its fields";
+        report.problem(table, format_args!("{what}, {}", HexKey(key)));
+    }
+}
+
+/// Checks that an index has the right entry for the record under `key`.
+fn check_entry(
     tx: &Snapshot,
+    (index, entry): (Table, &[u8]),
+    right: &[u8],
     key: &[u8],
-    payload: &[u8],
-    record: &R,
     report: &mut CheckReport,
 ) {
-    for index in R::INDEXES {
-        let Some(entry) = index.entry(record) else { continue };
-        let expected = entry_payload(index.form(), key, payload);
-        let wrong = match tx.get_raw(index.table(), &entry).ok().flatten() {
-            Some(stored) if stored == expected => continue,
-            Some(_) => "an entry differs from its record",
-            None => "a record is missing from the index",
-        };
-        report.problem(index.table(), format_args!("{wrong}, {}", HexKey(key)));
-    }
+    let wrong = match tx.get_raw(index, entry).ok().flatten() {
+        Some(stored) if stored == right => return,
+        Some(_) => "an entry differs from its record",
+        None => "a record is missing from the index",
+    };
+    report.problem(index, format_args!("{wrong}, {}", HexKey(key)));
 }
 
-fn check_references<R: Record>(
+fn check_references(
     tx: &Snapshot,
-    record: &R,
+    table: Table,
+    record: &dyn ErasedRecord,
     is_pending: IsPendingDeletion,
     report: &mut CheckReport,
 ) -> Result<()> {
-    for reference in record.references() {
+    for reference in record.all_references() {
         let found = tx.get_raw(reference.table, &reference.key).is_ok_and(|found| found.is_some());
         if !found && !is_pending(tx, &reference)? {
             let target = reference.table.name();
-            let key = HexKey(&record.key().encoded()).to_string();
+            let key = HexKey(&record.encoded_key()).to_string();
             let what = format_args!("the record {key} refers to a missing record in {target}");
-            report.problem(R::TABLE, what);
+            report.problem(table, what);
         }
     }
     Ok(())
@@ -190,17 +179,16 @@ pub struct ExpectedCounts(BTreeMap<Vec<u8>, u64>);
 impl ExpectedCounts {
     /// Adds the contribution of one record. A record that it refers to and that cannot be read adds nothing:
     /// `check` reports that record's damage separately.
-    pub(in crate::store) fn add<R: Record>(
+    fn add(
         &mut self,
         tx: &Snapshot,
-        key: &[u8],
-        payload: &[u8],
-        record: &R,
+        table: Table,
+        (key, payload): (&[u8], &[u8]),
+        record: &dyn ErasedRecord,
     ) {
-        let tenants = R::COUNTS.iter().filter_map(|count| count(record));
-        let counted = tenants.map(|tenant| (count_key(R::TABLE, &tenant), 1));
-        let summed = R::SUMS.iter().filter_map(|sum| sum.summand(tx, payload).ok());
-        let owner = record.owner(tx).ok().flatten();
+        let counted = record.counts(table).into_iter().flatten().map(|count| (count, 1));
+        let summed = record.summands(tx, payload).into_iter().flatten();
+        let owner = record.owner_in(tx).ok().flatten();
         let stored = owner.map(|owner| (owner.key(), byte_usage::size(key, payload)));
         for (key, adds) in counted.chain(summed).chain(stored) {
             *self.0.entry(key).or_default() += adds;

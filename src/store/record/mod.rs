@@ -4,6 +4,7 @@
 //! Rules and lists read only the metadata. Responses copy the JSON unparsed, which makes lists fast.
 
 pub(super) mod byte_usage;
+pub(super) mod erased;
 mod impl_record;
 mod read;
 
@@ -20,7 +21,7 @@ use crate::base::error::{Error, Result};
 use crate::base::json::JsonText;
 use crate::store::values::key::Key;
 use crate::store::values::payload::{Payload, begin_payload, damaged, meta_bytes};
-use crate::store::values::raw::{Raw, read_number};
+use crate::store::values::raw::{AnyTx, Raw, read_number};
 use crate::store::values::schema::Table;
 
 use byte_usage::Owner;
@@ -61,7 +62,7 @@ pub trait Record: Sized + 'static {
     ///
     /// The owner must not change while the record exists. `tx` must contain the records that this record
     /// refers to.
-    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>>;
+    fn owner(&self, tx: &AnyTx<'_>) -> Result<Option<Owner>>;
     /// Returns the records that must exist for this record to be valid. `check` verifies them.
     fn references(&self) -> Vec<Reference> {
         Vec::new()
@@ -273,9 +274,9 @@ impl<R: Record> Sum<R> {
     }
 
     /// Returns the key of the sum that a record adds to, and the amount.
-    pub(in crate::store) fn summand(&self, tx: &dyn Raw, payload: &[u8]) -> Result<Summand> {
+    fn summand(&self, tx: &dyn Raw, payload: &[u8]) -> Result<Summand> {
         let (tenant, amount) = (self.of)(tx, &Row::read(payload)?)?;
-        Ok((self.key(&tenant), amount))
+        Ok((sum_key(self.name, &tenant), amount))
     }
 
     /// Returns the sum of a tenant.
@@ -285,8 +286,12 @@ impl<R: Record> Sum<R> {
 
     /// Returns the key of a tenant's sum in [`Table::Counts`].
     pub(in crate::store) fn key(&self, tenant: &[u8]) -> Vec<u8> {
-        let mut key = self.name.to_owned().encoded();
-        key.extend_from_slice(tenant);
-        key
+        sum_key(self.name, tenant)
     }
+}
+
+fn sum_key(name: &str, tenant: &[u8]) -> Vec<u8> {
+    let mut key = name.to_owned().encoded();
+    key.extend_from_slice(tenant);
+    key
 }

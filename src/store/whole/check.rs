@@ -20,7 +20,7 @@ use crate::store::disk::engine::{DEFAULT_CACHE, begin_unsynced, catch_panic, una
 use crate::store::disk::file::builder;
 use crate::store::disk::file_names::{folder_of, unnamed_file};
 use crate::store::disk::file_system::{FileReader, FsHandle};
-use crate::store::kinds::record_registry::{ExpectedCounts, RecordRegistry};
+use crate::store::kinds::record_registry::{ExpectedCounts, RecordRegistry, check_records};
 use crate::store::reads::report::{CheckReport, MAX_REPORTED, Progress, Steps, check_sums};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::key::Key;
@@ -173,7 +173,7 @@ fn check_snapshot(
         others.retain(|table| !tables.contains(table));
         let table = kind.table();
         report_errors(table, report, |found| {
-            kind.check(tx, registry.is_pending, &mut counts, found)
+            check_records(*kind, tx, registry.is_pending, &mut counts, found)
         });
     }
     report_errors(Table::Counts, report, |found| check_counts(tx, counts, found));

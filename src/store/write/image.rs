@@ -3,16 +3,16 @@
 use crate::base::error::{Error, Result};
 use crate::store::changes::write_changes::Change;
 use crate::store::record::byte_usage::Owner;
+use crate::store::record::erased::{ErasedRecord, IndexEntry};
 use crate::store::record::{IndexForm, Record, Sum, Summand, Tx, entry_payload};
 use crate::store::values::key::Key;
 use crate::store::values::payload::damaged;
 use crate::store::values::raw::read_number;
-use crate::store::values::schema::{Table, count_key};
+use crate::store::values::schema::Table;
 
 use super::WriteTx;
 
-/// A record before or after a write, and what follows from it. It has no type parameter, so that the code that keeps this up
-/// to date is compiled once and not for each type of record.
+/// A record before or after a write, and what follows from it.
 pub(super) struct Image {
     payload: Vec<u8>,
     /// One for each index of the type.
@@ -23,34 +23,20 @@ pub(super) struct Image {
     sums: Vec<Summand>,
 }
 
-/// The place of a record in an index.
-struct IndexEntry {
-    table: Table,
-    form: IndexForm,
-    /// `None` if the index omits the record.
-    key: Option<Vec<u8>>,
-}
-
 impl Image {
-    /// Returns what follows from `record`, which has this payload.
-    pub(super) fn of<R: Record>(tx: &WriteTx<'_>, record: &R, payload: Vec<u8>) -> Result<Self> {
-        let mut image = Self {
+    /// Returns what follows from a record of `table`, which has this payload.
+    pub(super) fn of(
+        tx: &WriteTx<'_>,
+        table: Table,
+        record: &dyn ErasedRecord,
+        payload: Vec<u8>,
+    ) -> Result<Self> {
+        Ok(Self {
+            entries: record.entries(),
+            counts: record.counts(table),
+            sums: record.summands(tx, &payload).into_iter().collect::<Result<_>>()?,
             payload,
-            entries: Vec::with_capacity(R::INDEXES.len()),
-            counts: Vec::with_capacity(R::COUNTS.len()),
-            sums: Vec::with_capacity(R::SUMS.len()),
-        };
-        for index in R::INDEXES {
-            let (table, form) = (index.table(), index.form());
-            image.entries.push(IndexEntry { table, form, key: index.entry(record) });
-        }
-        for count in R::COUNTS {
-            image.counts.push(count(record).map(|tenant| count_key(R::TABLE, &tenant)));
-        }
-        for sum in R::SUMS {
-            image.sums.push(sum.summand(tx, &image.payload)?);
-        }
-        Ok(image)
+        })
     }
 }
 

@@ -5,9 +5,11 @@ mod apply;
 mod batch;
 pub(super) mod cell;
 mod image;
+mod records;
 
 pub(super) use apply::FinishedBatch;
 pub(super) use batch::write_alone;
+pub use records::find_used_key;
 
 use std::cell::OnceCell;
 
@@ -20,16 +22,14 @@ use crate::store::changes::pending_values::{PendingValue, PendingValues, walk_me
 use crate::store::changes::write_changes::{Change, PriorValue, WriteChanges};
 use crate::store::disk::engine::{Bytes, definition, get_value, storage_error, walk_range};
 use crate::store::packed;
+use crate::store::record::Record;
 use crate::store::record::byte_usage::Growth;
-use crate::store::record::{self, Index, IndexForm, Record, Row, Tx, version_under};
 use crate::store::values::key::Key;
-use crate::store::values::payload::{damaged, has_same_content, payload_of, seal, version_of};
-use crate::store::values::raw::{KeySpan, Order, Raw, Visit, VisitValue, Window};
+use crate::store::values::payload::{damaged, payload_of, seal};
+use crate::store::values::raw::{KeySpan, Raw, Visit, VisitValue};
 use crate::store::values::schema::{
     FORMAT, FORMAT_KEY, MARK, MARK_KEY, PerTable, TABLES_KEY, Table,
 };
-
-use image::Image;
 
 /// A write under way. It reads its own changes; no other read sees them before the commit.
 pub struct WriteTx<'t> {
@@ -104,108 +104,6 @@ impl<'t> WriteTx<'t> {
         self.tables.slot_mut(table).get_mut().ok_or_else(|| damaged(table, &"not open"))
     }
 
-    /// Creates `record`, or replaces the record under its key. The version of the record increases. If an equal record
-    /// is already stored, nothing changes, not even the version.
-    ///
-    /// # Errors
-    /// 500 when a unique index already has another record under the same key. Rules must check this first and return
-    /// an error of their own.
-    pub fn put<R: Record>(&mut self, record: &R) -> Result<()> {
-        let projected = record.projected();
-        let record = projected.as_ref().unwrap_or(record);
-        let key = record.key().encoded();
-        let before = self.get_raw(R::TABLE, &key)?;
-        let version = before.as_deref().map_or(Ok(0), |before| version_of(R::TABLE, before))?;
-        let payload = record::payload_of(version + 1, record)?;
-        if let Some(before) = &before
-            && has_same_content(R::TABLE, before, &payload)?
-        {
-            return Ok(());
-        }
-        let payload = match self.next_version::<R>(version)? {
-            next if next == version + 1 => payload,
-            next => record::payload_of(next, record)?,
-        };
-        let old = before.as_deref().map(Row::<R>::parse).transpose()?;
-        self.replace(key, before, old.as_ref(), record, payload)
-    }
-
-    /// Returns the version that follows `version`; 0 stands for no record.
-    fn next_version<R: Record>(&mut self, version: u64) -> Result<u64> {
-        if R::REUSES_KEYS { self.next_in_sequence(R::TABLE) } else { Ok(version + 1) }
-    }
-
-    /// Increases the version of the record under `key` and changes nothing else, because a dependent of the record
-    /// changed.
-    ///
-    /// # Errors
-    /// 404 `Not found.` when the record does not exist.
-    pub fn bump_version<R: Record>(&mut self, key: &R::Key) -> Result<()> {
-        let key = key.encoded();
-        let before = self.get_raw(R::TABLE, &key)?.ok_or_else(Error::not_found)?;
-        let version = self.next_version::<R>(version_of(R::TABLE, &before)?)?;
-        let record = Row::<R>::parse(&before)?;
-        let payload = record::payload_of(version, &record)?;
-        self.replace(key, Some(before), Some(&record), &record, payload)
-    }
-
-    /// Replaces `old`, whose payload was `before`, with `record`, whose key and payload are given.
-    pub(super) fn replace<R: Record>(
-        &mut self,
-        key: Vec<u8>,
-        before: Option<Vec<u8>>,
-        old: Option<&R>,
-        record: &R,
-        payload: Vec<u8>,
-    ) -> Result<()> {
-        let owner = record.owner(self)?;
-        let old =
-            old.zip(before).map(|(old, payload)| Image::of(self, old, payload)).transpose()?;
-        let new = Image::of(self, record, payload)?;
-        self.replace_image(R::TABLE, key, owner, old, Some(new))
-    }
-
-    /// Deletes the record under `key` and returns it, if it exists.
-    pub fn remove<R: Record>(&mut self, key: &R::Key) -> Result<Option<R>> {
-        let key = key.encoded();
-        let Some(before) = self.get_raw(R::TABLE, &key)? else {
-            return Ok(None);
-        };
-        let old = Row::<R>::parse(&before)?;
-        let owner = old.owner(self)?;
-        let image = Image::of(self, &old, before)?;
-        self.replace_image(R::TABLE, key, owner, Some(image), None)?;
-        Ok(Some(old))
-    }
-
-    /// Deletes the first `limit` records whose primary key begins with `prefix`, and returns how many it deleted.
-    pub fn remove_some<R: Record>(&mut self, prefix: &impl Key, limit: usize) -> Result<usize> {
-        let mut keys = Vec::new();
-        let window = Window { offset: 0, limit, order: Order::Ascending };
-        self.scan::<R, _>(prefix, window, |row| {
-            keys.push(row.into_record()?.key());
-            Ok(())
-        })?;
-        for key in &keys {
-            self.remove::<R>(key)?;
-        }
-        Ok(keys.len())
-    }
-
-    /// Deletes the first `limit` records whose key in `index` begins with `prefix`, and returns how many it deleted.
-    pub fn remove_indexed<R: Record, K: Key>(
-        &mut self,
-        index: &Index<R, K>,
-        prefix: &impl Key,
-        limit: usize,
-    ) -> Result<usize> {
-        let keys = self.keys(index, prefix, limit)?;
-        for key in &keys {
-            self.remove::<R>(key)?;
-        }
-        Ok(keys.len())
-    }
-
     /// Writes a value and remembers the previous one. Updates no index and no count, and does not list a [`Change`].
     pub(super) fn put_raw(&mut self, table: Table, key: &[u8], payload: &[u8]) {
         self.set_raw(table, key, Some(seal(table, key, payload)));
@@ -252,60 +150,6 @@ impl<'t> WriteTx<'t> {
         let outcome = rule(self);
         self.rollback();
         outcome
-    }
-
-    /// Returns the version that the record under `key` had before this write, or 0 if it did not exist.
-    pub fn version_before<R: Record>(&self, key: &R::Key) -> Result<u64> {
-        self.version_under_before(R::TABLE, &key.encoded())
-    }
-
-    fn version_under_before(&self, table: Table, key: &[u8]) -> Result<u64> {
-        let known = |change: &&Change| change.table == table && change.key == key;
-        match self.changes().iter().find(known) {
-            Some(Change { before: None, .. }) => Ok(0),
-            Some(Change { before: Some(before), .. }) => version_of(table, before),
-            None => version_under(self, table, key),
-        }
-    }
-}
-
-/// Returns the table in which another record has the key of `record`, or one of its unique keys.
-pub fn find_used_key<R: Record>(tx: &impl Tx, record: &R) -> Result<Option<Table>> {
-    if tx.get_raw(R::TABLE, &record.key().encoded())?.is_some() {
-        return Ok(Some(R::TABLE));
-    }
-    for index in R::INDEXES.iter().filter(|index| index.form() == IndexForm::Unique) {
-        if let Some(entry) = index.entry(record)
-            && tx.get_raw(index.table(), &entry)?.is_some()
-        {
-            return Ok(Some(index.table()));
-        }
-    }
-    Ok(None)
-}
-
-impl WriteTx<'_> {
-    /// Adds a record at the version that it has in another installation. If this cell created its number, the sequence
-    /// assigns the number to no other record.
-    ///
-    /// # Errors
-    /// 500 when a key of the record is [taken](find_used_key).
-    pub fn adopt<R: Record>(
-        &mut self,
-        record: &R,
-        version: u64,
-        number: Option<u64>,
-    ) -> Result<()> {
-        let projected = record.projected();
-        let record = projected.as_ref().unwrap_or(record);
-        if R::REUSES_KEYS {
-            self.reserve_number(R::TABLE, version)?;
-        }
-        if let Some(number) = number {
-            self.reserve_number(R::TABLE, number)?;
-        }
-        let payload = record::payload_of(version, record)?;
-        self.replace(record.key().encoded(), None, None, record, payload)
     }
 }
 
