@@ -8,12 +8,14 @@ use crate::store::values::payload::{HexKey, damaged, version_of};
 use crate::store::values::raw::{KeySpan, Order, Raw, Window, read_number, read_value};
 use crate::store::values::schema::{Table, count_key};
 
-use super::{Index, IndexForm, Indexed, Record, Row, split_entry};
+use super::{Index, Indexed, Record, Row, split_entry};
 
 /// Called with a record.
 type VisitRow<'v, R> = dyn FnMut(Row<'_, R>) -> Result<()> + 'v;
 /// Called with a record; decides whether the walk continues.
 type WalkRow<'v, R> = dyn FnMut(Row<'_, R>) -> Result<ControlFlow<()>> + 'v;
+/// Decides by its metadata whether a list includes a record.
+type Keep<'k, R> = dyn FnMut(&<R as Record>::Meta) -> bool + 'k;
 
 /// The reads that every rule uses, from a snapshot or from a write under way.
 ///
@@ -65,7 +67,7 @@ pub trait Tx: Raw {
 
     /// Returns the primary key that a unique index holds under `key`.
     fn lookup<R: Record, K: Key>(&self, index: &Index<R, K>, key: &K) -> Result<Option<R::Key>> {
-        key_under(self.as_dyn(), (index.table, index.form), &key.encoded())
+        read_value(self.as_dyn(), index.table, &key.encoded(), &|entry| read_key(index, entry))
     }
 
     /// Walks the records whose index key begins with `prefix`, within `window`.
@@ -76,7 +78,7 @@ pub trait Tx: Raw {
         window: Window,
         mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        walk_window::<R>(self.as_dyn(), index, &prefix.encoded(), window, &mut visit)
+        walk_window::<R>(self.as_dyn(), Some(index), &prefix.encoded(), window, None, &mut visit)
     }
 
     /// Walks the records whose index key begins with `prefix`, after the first `skip` records, until `visit` breaks.
@@ -91,7 +93,7 @@ pub trait Tx: Raw {
         let from = prefix.encoded();
         let until = prefix_end(&from);
         let span = KeySpan { from: &from, until: until.as_deref(), skip, order };
-        walk_span::<R>(self.as_dyn(), index, span, &mut visit)
+        walk_span::<R>(self.as_dyn(), Some(index), span, false, &mut visit)
     }
 
     /// Walks the records from `from` up to, but not including, `until`, in descending order, until `visit` breaks. The
@@ -105,7 +107,7 @@ pub trait Tx: Raw {
     ) -> Result<()> {
         let (from, until) = (from.encoded(), until.encoded());
         let span = KeySpan { from: &from, until: Some(&until), skip: 0, order: Order::Descending };
-        walk_span::<R>(self.as_dyn(), index, span, &mut visit)
+        walk_span::<R>(self.as_dyn(), Some(index), span, false, &mut visit)
     }
 
     /// Walks the records whose index key begins with `prefix`, starting at `from`, in ascending order, until `visit`
@@ -120,7 +122,7 @@ pub trait Tx: Raw {
         let (from, until) = (from.encoded(), prefix_end(&prefix.encoded()));
         let (until, order) = (until.as_deref(), Order::Ascending);
         let span = KeySpan { from: &from, until, skip: 0, order };
-        walk_span::<R>(self.as_dyn(), index, span, &mut visit)
+        walk_span::<R>(self.as_dyn(), Some(index), span, false, &mut visit)
     }
 
     /// Walks the records whose primary key lies from `from` up to, but not including, `until`, until `visit` breaks.
@@ -133,7 +135,7 @@ pub trait Tx: Raw {
     ) -> Result<()> {
         let (from, until) = (from.encoded(), until.encoded());
         let span = KeySpan { from: &from, until: Some(&until), skip: 0, order };
-        scan_span::<R>(self.as_dyn(), span, &mut visit)
+        walk_span::<R>(self.as_dyn(), None, span, false, &mut visit)
     }
 
     /// Walks the records whose primary key begins with `prefix`, within `window`.
@@ -143,7 +145,7 @@ pub trait Tx: Raw {
         window: Window,
         mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        scan_window::<R>(self.as_dyn(), &prefix.encoded(), window, &mut visit)
+        walk_window::<R>(self.as_dyn(), None, &prefix.encoded(), window, None, &mut visit)
     }
 
     /// Walks the records whose primary key begins with `prefix` and whose metadata passes `keep`. `window` counts only
@@ -155,7 +157,8 @@ pub trait Tx: Raw {
         mut keep: impl FnMut(&R::Meta) -> bool,
         mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        scan_filtered::<R>(self.as_dyn(), &prefix.encoded(), window, &mut keep, &mut visit)
+        let (prefix, keep) = (prefix.encoded(), &mut keep);
+        walk_window::<R>(self.as_dyn(), None, &prefix, window, Some(keep), &mut visit)
     }
 
     /// Walks the records whose index key begins with `prefix` and whose metadata passes `keep`. `window` counts only
@@ -168,7 +171,8 @@ pub trait Tx: Raw {
         mut keep: impl FnMut(&R::Meta) -> bool,
         mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        walk_filtered::<R>(self.as_dyn(), index, &prefix.encoded(), window, &mut keep, &mut visit)
+        let (prefix, keep) = (prefix.encoded(), &mut keep);
+        walk_window::<R>(self.as_dyn(), Some(index), &prefix, window, Some(keep), &mut visit)
     }
 
     /// Returns at most `limit` primary keys that an index holds under `prefix`, in ascending order.
@@ -178,7 +182,15 @@ pub trait Tx: Raw {
         prefix: &P,
         limit: usize,
     ) -> Result<Vec<R::Key>> {
-        keys_under(self.as_dyn(), (index.table, index.form), &prefix.encoded(), limit)
+        let mut keys = Vec::new();
+        if limit == 0 {
+            return Ok(keys);
+        }
+        self.raw_walk(index.table, &prefix.encoded(), 0, Order::Ascending, &mut |_, entry| {
+            keys.push(read_key(index, entry)?);
+            Ok(continue_if(keys.len() < limit))
+        })?;
+        Ok(keys)
     }
 
     /// Returns how many records of type `R` a tenant has, from the maintained count.
@@ -208,109 +220,51 @@ fn visit_record<R: Record>(tx: &dyn Raw, key: &[u8], visit: &mut VisitRow<'_, R>
     tx.raw_get(R::TABLE, key, &mut |payload| visit(Row::read(payload)?))
 }
 
-/// Walks the records whose index key begins with `prefix`, within `window`.
+/// Walks the records whose primary key, or whose key in `index`, begins with `prefix` and whose metadata passes `keep`, within
+/// `window`.
 fn walk_window<R: Record>(
     tx: &dyn Raw,
-    index: &dyn Indexed<R>,
+    index: Option<&dyn Indexed<R>>,
     prefix: &[u8],
     Window { offset, limit, order }: Window,
+    mut keep: Option<&mut Keep<'_, R>>,
     visit: &mut VisitRow<'_, R>,
 ) -> Result<()> {
     if limit == 0 {
         return Ok(());
     }
+    let until = prefix_end(prefix);
+    let mut skip = if keep.is_some() { offset } else { 0 };
     let mut left = limit;
-    tx.raw_walk(index.table(), prefix, offset, order, &mut |key, entry| {
-        visit_entry(tx, index, (limit <= MAX_PAGE).then_some(key), entry, visit)?;
-        left -= 1;
+    let span = KeySpan { from: prefix, until: until.as_deref(), skip: offset - skip, order };
+    let is_page = keep.is_none() && limit <= MAX_PAGE;
+    walk_span(tx, index, span, is_page, &mut |row| {
+        if keep.as_mut().is_none_or(|keep| keep(&row.meta)) {
+            if skip == 0 {
+                visit(row)?;
+                left -= 1;
+            }
+            skip = skip.saturating_sub(1);
+        }
         Ok(continue_if(left > 0))
     })
 }
 
-/// Walks the records whose index keys lie in `span`, until `visit` breaks.
+/// Walks the records whose primary keys, or whose keys in `index`, lie in `span`, until `visit` breaks. A verified walk fails
+/// unless the records belong under these keys of the index.
 fn walk_span<R: Record>(
     tx: &dyn Raw,
-    index: &dyn Indexed<R>,
+    index: Option<&dyn Indexed<R>>,
     span: KeySpan<'_>,
+    is_verified: bool,
     visit: &mut WalkRow<'_, R>,
 ) -> Result<()> {
-    tx.raw_between(index.table(), span, &mut |_, entry| {
-        let mut flow = ControlFlow::Continue(());
-        visit_entry(tx, index, None, entry, &mut |row| {
-            flow = visit(row)?;
-            Ok(())
-        })?;
-        Ok(flow)
+    let Some(index) = index else {
+        return tx.raw_between(R::TABLE, span, &mut |_, payload| visit(Row::read(payload)?));
+    };
+    tx.raw_between(index.table(), span, &mut |key, entry| {
+        visit_entry(tx, index, is_verified.then_some(key), entry, visit)
     })
-}
-
-/// Walks the records whose index key begins with `prefix` and that pass `keep`.
-fn walk_filtered<R: Record>(
-    tx: &dyn Raw,
-    index: &dyn Indexed<R>,
-    prefix: &[u8],
-    mut window: Window,
-    keep: &mut dyn FnMut(&R::Meta) -> bool,
-    visit: &mut VisitRow<'_, R>,
-) -> Result<()> {
-    let until = prefix_end(prefix);
-    let (until, order) = (until.as_deref(), window.order);
-    let span = KeySpan { from: prefix, until, skip: 0, order };
-    walk_span(tx, index, span, &mut |row| show_filtered(&mut window, keep, visit, row))
-}
-
-/// Walks the records whose primary key begins with `prefix`, within `window`.
-fn scan_window<R: Record>(
-    tx: &dyn Raw,
-    prefix: &[u8],
-    Window { offset, limit, order }: Window,
-    visit: &mut VisitRow<'_, R>,
-) -> Result<()> {
-    if limit == 0 {
-        return Ok(());
-    }
-    let mut left = limit;
-    tx.raw_walk(R::TABLE, prefix, offset, order, &mut |_, payload| {
-        visit(Row::read(payload)?)?;
-        left -= 1;
-        Ok(continue_if(left > 0))
-    })
-}
-
-/// Walks the records whose primary keys lie in `span`, until `visit` breaks.
-fn scan_span<R: Record>(tx: &dyn Raw, span: KeySpan<'_>, visit: &mut WalkRow<'_, R>) -> Result<()> {
-    tx.raw_between(R::TABLE, span, &mut |_, payload| visit(Row::read(payload)?))
-}
-
-/// Walks the records whose primary key begins with `prefix` and that pass `keep`.
-fn scan_filtered<R: Record>(
-    tx: &dyn Raw,
-    prefix: &[u8],
-    mut window: Window,
-    keep: &mut dyn FnMut(&R::Meta) -> bool,
-    visit: &mut VisitRow<'_, R>,
-) -> Result<()> {
-    tx.raw_walk(R::TABLE, prefix, 0, window.order, &mut |_, payload| {
-        show_filtered(&mut window, keep, visit, Row::read(payload)?)
-    })
-}
-
-/// Shows the record if its metadata passes `keep`. `window` counts only these, and becomes what is left of it; the walk breaks
-/// when that is nothing.
-fn show_filtered<R: Record>(
-    window: &mut Window,
-    keep: &mut dyn FnMut(&R::Meta) -> bool,
-    visit: &mut VisitRow<'_, R>,
-    row: Row<'_, R>,
-) -> Result<ControlFlow<()>> {
-    if window.limit > 0 && keep(&row.meta) {
-        if window.offset == 0 {
-            visit(row)?;
-            window.limit -= 1;
-        }
-        window.offset = window.offset.saturating_sub(1);
-    }
-    Ok(continue_if(window.limit > 0))
 }
 
 const fn continue_if(continues: bool) -> ControlFlow<()> {
@@ -324,26 +278,23 @@ fn visit_entry<R: Record>(
     index: &dyn Indexed<R>,
     key: Option<&[u8]>,
     entry: &[u8],
-    visit: &mut VisitRow<'_, R>,
-) -> Result<()> {
-    let (primary, payload) = split_entry(index.form(), entry)
-        .ok_or_else(|| damaged(index.table(), &"an entry holds no record"))?;
-    if let Some(payload) = payload {
-        return visit(Row::read(payload)?);
-    }
-    let mut exists = false;
+    visit: &mut WalkRow<'_, R>,
+) -> Result<ControlFlow<()>> {
+    let primary = match split_entry(index.form(), entry) {
+        Some((_, Some(payload))) => return visit(Row::read(payload)?),
+        Some((primary, None)) => primary,
+        None => return Err(damaged(index.table(), &"an entry holds no record")),
+    };
+    let mut flow = None;
     tx.raw_get(R::TABLE, primary, &mut |payload| {
-        exists = true;
         if let Some(key) = key {
             require_index_key(index, key, payload)?;
         }
-        visit(Row::read(payload)?)
+        flow = Some(visit(Row::read(payload)?)?);
+        Ok(())
     })?;
-    if exists {
-        return Ok(());
-    }
     let text = format_args!("an entry points to no record under {}", HexKey(primary));
-    Err(damaged(index.table(), &text))
+    flow.ok_or_else(|| damaged(index.table(), &text))
 }
 
 /// Fails unless the index has this record under `key`. Covering indexes need no such check: a checksum protects the
@@ -360,35 +311,8 @@ fn require_index_key<R: Record>(index: &dyn Indexed<R>, key: &[u8], payload: &[u
     Err(damaged(index.table(), &text))
 }
 
-/// Returns the primary key that a unique index holds under `key`.
-fn key_under<K: Key>(
-    tx: &dyn Raw,
-    (table, form): (Table, IndexForm),
-    key: &[u8],
-) -> Result<Option<K>> {
-    read_value(tx, table, key, &|entry| read_key(table, form, entry))
-}
-
-/// Returns at most `limit` primary keys that an index holds under `prefix`.
-fn keys_under<K: Key>(
-    tx: &dyn Raw,
-    (table, form): (Table, IndexForm),
-    prefix: &[u8],
-    limit: usize,
-) -> Result<Vec<K>> {
-    let mut keys = Vec::new();
-    if limit == 0 {
-        return Ok(keys);
-    }
-    tx.raw_walk(table, prefix, 0, Order::Ascending, &mut |_, entry| {
-        keys.push(read_key(table, form, entry)?);
-        Ok(continue_if(keys.len() < limit))
-    })?;
-    Ok(keys)
-}
-
-fn read_key<K: Key>(table: Table, form: IndexForm, entry: &[u8]) -> Result<K> {
-    split_entry(form, entry)
-        .and_then(|(mut primary, _)| K::read(&mut primary))
-        .ok_or_else(|| damaged(table, &"an entry holds no key"))
+fn read_key<R: Record, K: Key>(index: &Index<R, K>, entry: &[u8]) -> Result<R::Key> {
+    split_entry(index.form, entry)
+        .and_then(|(mut primary, _)| R::Key::read(&mut primary))
+        .ok_or_else(|| damaged(index.table, &"an entry holds no key"))
 }

@@ -150,15 +150,12 @@ impl WriteTx<'_> {
 
     /// Returns the version that the record under `key` had before this write, or 0 if it did not exist.
     pub fn version_before<R: Record>(&self, key: &R::Key) -> Result<u64> {
-        self.version_before_erased(R::TABLE, &key.encoded())
-    }
-
-    fn version_before_erased(&self, table: Table, key: &[u8]) -> Result<u64> {
+        let (table, key) = (R::TABLE, key.encoded());
         let known = |change: &&Change| change.table == table && change.key == key;
         match self.changes().iter().find(known) {
             Some(Change { before: None, .. }) => Ok(0),
             Some(Change { before: Some(before), .. }) => version_of(table, before),
-            None => version_under(self, table, key),
+            None => version_under(self, table, &key),
         }
     }
 
