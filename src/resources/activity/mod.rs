@@ -229,7 +229,7 @@ fn target_of(tx: &WriteTx<'_>, change: &Change) -> Result<Option<LogTarget>> {
         return Ok(None);
     }
     let Some(rules) = log_rules_of(change.table) else { return Ok(None) };
-    let mut target = (rules.target_of)(tx, change)?;
+    let mut target = LogTarget::of(rules, tx, change)?;
     if target.parent.is_some() {
         keep_changed(&mut target.before, &mut target.after);
     }

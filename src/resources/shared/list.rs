@@ -1,6 +1,7 @@
 //! The list of resources, and the records of all except the activity log, which describes their changes.
 
-use crate::resources::shared::registration::{LogRules, RegisteredRecord};
+use crate::resources::shared::loggable::LogRules;
+use crate::resources::shared::registration::RegisteredRecord;
 use crate::store::Table;
 
 /// Passes the names of all resources to the macro `$then`: first those whose changes the activity log covers.

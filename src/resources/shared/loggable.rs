@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::base::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::shared::access_objects::Object;
-use crate::store::{Change, Record, Reference, Row, Tx, WriteTx};
+use crate::store::{Change, Key, Record, Reference, Row, Tx, WriteTx};
 
 /// The object of an entry, and where it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,6 +93,74 @@ pub trait Loggable: Record {
     /// this type, the names of the fields include the id of the record.
     fn part_fields(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Map<String, Value>> {
         Self::fields(row, tx)
+    }
+}
+
+/// The fields of a record by name.
+type Fields = Map<String, Value>;
+/// The name and the short id of an object, if it has them.
+type Names = (Option<String>, Option<String>);
+
+/// A [`Loggable`] type.
+#[derive(Clone, Copy)]
+pub struct LogRules {
+    /// [`Loggable::SCOPE`].
+    pub scope: &'static str,
+    /// [`Loggable::ACTIONS`].
+    pub actions: &'static [FieldAction],
+    /// [`Loggable::ADMINS_ONLY`].
+    pub admins_only: bool,
+    /// [`Loggable::object_of`].
+    pub object_of: fn(&str) -> Option<Object>,
+    /// Returns the name and the short id of the record with an encoded key.
+    pub names_of: fn(&WriteTx<'_>, &[u8]) -> Result<Names>,
+    hidden: &'static [&'static str],
+    log_all_fields: bool,
+    parent: Option<&'static str>,
+    blank: fn() -> Result<Option<Fields>>,
+    fields: fn(&[u8], &WriteTx<'_>) -> Result<Fields>,
+    part_fields: fn(&[u8], &WriteTx<'_>) -> Result<Fields>,
+    describe: fn(&mut LogTarget, &[u8], &WriteTx<'_>) -> Result<()>,
+}
+
+impl LogRules {
+    /// Returns the rules of the type `R`.
+    pub const fn of<R: Loggable>() -> Self {
+        Self {
+            scope: R::SCOPE,
+            actions: R::ACTIONS,
+            admins_only: R::ADMINS_ONLY,
+            object_of: R::object_of,
+            names_of: |tx, mut key| {
+                let Some(key) = R::Key::read(&mut key) else { return Ok((None, None)) };
+                let names = tx.view::<R, _>(&key, |row| Ok((R::name(&row)?, R::short_id(&row)?)));
+                Ok(names?.unwrap_or_default())
+            },
+            hidden: R::HIDDEN,
+            log_all_fields: R::LOG_ALL_FIELDS,
+            parent: R::PARENT,
+            blank: R::blank,
+            fields: |payload, tx| R::fields(&Row::read(payload)?, tx),
+            part_fields: |payload, tx| R::part_fields(&Row::read(payload)?, tx),
+            describe: LogTarget::describe::<R>,
+        }
+    }
+
+    /// Returns how an entry describes the changed record.
+    fn logged_as(&self, tx: &WriteTx<'_>, change: &Change) -> LoggedAs {
+        let subjects = tx.log_subjects();
+        if subjects.iter().any(|(table, key)| *table == change.table && *key == change.key) {
+            LoggedAs::Subject
+        } else if self.is_only_part() || self.parent.is_some() && !subjects.is_empty() {
+            LoggedAs::Part
+        } else {
+            LoggedAs::Object
+        }
+    }
+
+    /// Returns whether a record of this type has no entry of its own unless the rule names it.
+    fn is_only_part(&self) -> bool {
+        self.parent == Some(self.scope)
     }
 }
 
@@ -196,11 +264,11 @@ pub struct LogTarget {
 }
 
 impl LogTarget {
-    /// Describes the change of a record of type `R`.
-    pub fn of<R: Loggable>(tx: &WriteTx<'_>, change: &Change) -> Result<Self> {
-        let logged_as = logged_as::<R>(tx, change);
+    /// Describes the change of a record.
+    pub fn of(rules: &LogRules, tx: &WriteTx<'_>, change: &Change) -> Result<Self> {
+        let logged_as = rules.logged_as(tx, change);
         let is_part = logged_as == LoggedAs::Part;
-        let blank = R::blank()?;
+        let blank = (rules.blank)()?;
         let verb = match (&change.before, &change.after) {
             _ if is_part || blank.is_some() => "updated",
             (None, _) => "created",
@@ -210,16 +278,16 @@ impl LogTarget {
         let is_version_only = change.is_version_only()?;
         let fields = |payload: &Option<Vec<u8>>| match (verb, payload) {
             _ if is_version_only => Ok(Map::new()),
-            (_, Some(payload)) if is_part => R::part_fields(&Row::read(payload)?, tx),
-            (_, Some(payload)) if R::LOG_ALL_FIELDS || verb == "updated" => {
-                R::fields(&Row::read(payload)?, tx)
+            (_, Some(payload)) if is_part => (rules.part_fields)(payload, tx),
+            (_, Some(payload)) if rules.log_all_fields || verb == "updated" => {
+                (rules.fields)(payload, tx)
             }
             ("updated", None) => Ok(blank.clone().unwrap_or_default()),
             _ => Ok(Map::new()),
         };
         let mut target = Self {
             logged_as,
-            scope: R::PARENT.filter(|_| is_part).unwrap_or(R::SCOPE),
+            scope: rules.parent.filter(|_| is_part).unwrap_or(rules.scope),
             entity: LogEntity::default(),
             name: None,
             short_id: None,
@@ -227,31 +295,32 @@ impl LogTarget {
             change: verb,
             before: fields(&change.before)?,
             after: fields(&change.after)?,
-            hidden: R::HIDDEN.to_vec(),
-            log_all_fields: R::LOG_ALL_FIELDS,
+            hidden: rules.hidden.to_vec(),
+            log_all_fields: rules.log_all_fields,
             is_changed: !is_version_only,
-            parent: R::PARENT,
+            parent: rules.parent,
         };
         if let Some(payload) = change.after.as_ref().or(change.before.as_ref()) {
-            target.describe(&Row::<R>::read(payload)?, tx)?;
+            (rules.describe)(&mut target, payload, tx)?;
+        }
+        if is_part && !rules.is_only_part() {
+            target.entity.item_id.clear();
         }
         Ok(target)
     }
 
     /// Sets what the record itself says: the object, its location and its name.
-    fn describe<R: Loggable>(&mut self, row: &Row<'_, R>, tx: &impl Tx) -> Result<()> {
+    fn describe<R: Loggable>(&mut self, payload: &[u8], tx: &WriteTx<'_>) -> Result<()> {
+        let row = Row::<R>::read(payload)?;
         self.entity = R::entity(&row.meta, tx)?;
         if self.logged_as == LoggedAs::Part {
-            if !is_only_part::<R>() {
-                self.entity.item_id.clear();
-            }
             return Ok(());
         }
         self.scope = R::scope(&row.meta);
         self.named_after = R::named_after(&row.meta);
         if self.named_after.is_none() {
-            self.name = R::name(row)?;
-            self.short_id = R::short_id(row)?;
+            self.name = R::name(&row)?;
+            self.short_id = R::short_id(&row)?;
         }
         Ok(())
     }
@@ -271,23 +340,6 @@ impl LogTarget {
         self.log_all_fields |= other.log_all_fields;
         self.is_changed |= other.is_changed;
     }
-}
-
-/// Returns how an entry describes the changed record.
-fn logged_as<R: Loggable>(tx: &WriteTx<'_>, change: &Change) -> LoggedAs {
-    let subjects = tx.log_subjects();
-    if subjects.iter().any(|(table, key)| *table == change.table && *key == change.key) {
-        LoggedAs::Subject
-    } else if is_only_part::<R>() || R::PARENT.is_some() && !subjects.is_empty() {
-        LoggedAs::Part
-    } else {
-        LoggedAs::Object
-    }
-}
-
-/// Returns whether a record of this type has no entry of its own unless the rule names it.
-fn is_only_part<R: Loggable>() -> bool {
-    R::PARENT == Some(R::SCOPE)
 }
 
 /// Returns the visible fields of a record; empty if the record has none.

@@ -12,12 +12,11 @@ use serde_json::Value;
 use crate::base::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::store::{
-    AnyTx, Change, Key, Owner, Record, RecordType, RecordTypeOf, Redaction, Row, Snapshot, Table,
-    Tx, WriteTx, find_used_key,
+    Key, Owner, Record, RecordType, RecordTypeOf, Redaction, Row, Snapshot, Table, WriteTx,
+    find_used_key,
 };
 
-use super::access_objects::Object;
-use super::loggable::{FieldAction, LogTarget, Loggable};
+use super::loggable::{LogRules, Loggable};
 use super::pending_deletion::PendingDeletion;
 
 /// Registers the type `R` of records.
@@ -26,10 +25,12 @@ pub const fn record<R: Record>() -> Registration<R> {
         record_type: RecordTypeOf(Redaction::Open),
         log: None,
         parent_of: None,
-        with_organization: None,
-        with_project: None,
-        with_member: None,
-        with_role: None,
+        deletes: Deletes {
+            with_organization: None,
+            with_project: None,
+            with_member: None,
+            with_role: None,
+        },
         with_account: None,
         users: None,
         number: None,
@@ -39,6 +40,34 @@ pub const fn record<R: Record>() -> Registration<R> {
 
 /// Deletes up to a number of records that a deleted parent leaves, and returns how many it deleted.
 type Delete<P> = fn(&mut WriteTx<'_>, P, usize) -> Result<usize>;
+
+/// How records are deleted with each kind of parent.
+struct Deletes {
+    with_organization: Option<Delete<OrganizationId>>,
+    with_project: Option<Delete<(OrganizationId, ProjectId)>>,
+    with_member: Option<Delete<(OrganizationId, UserId)>>,
+    with_role: Option<Delete<(OrganizationId, RoleId)>>,
+}
+
+impl Deletes {
+    fn run(&self, tx: &mut WriteTx<'_>, parent: PendingDeletion, limit: usize) -> Result<usize> {
+        let deleted = match parent {
+            PendingDeletion::Organization(id) => {
+                self.with_organization.map(|delete| delete(tx, id, limit))
+            }
+            PendingDeletion::Project(organization, id) => {
+                self.with_project.map(|delete| delete(tx, (organization, id), limit))
+            }
+            PendingDeletion::Member(organization, user) => {
+                self.with_member.map(|delete| delete(tx, (organization, user), limit))
+            }
+            PendingDeletion::Role(organization, role) => {
+                self.with_role.map(|delete| delete(tx, (organization, role), limit))
+            }
+        };
+        deleted.unwrap_or(Ok(0))
+    }
+}
 
 /// Receives each user that a record names, and may replace it.
 pub type VisitUser<'v> = dyn FnMut(&mut UserId) + 'v;
@@ -50,34 +79,11 @@ pub struct Registration<R: Record> {
     record_type: RecordTypeOf<R>,
     log: Option<LogRules>,
     parent_of: Option<fn(R::Key) -> PendingDeletion>,
-    with_organization: Option<Delete<OrganizationId>>,
-    with_project: Option<Delete<(OrganizationId, ProjectId)>>,
-    with_member: Option<Delete<(OrganizationId, UserId)>>,
-    with_role: Option<Delete<(OrganizationId, RoleId)>>,
+    deletes: Deletes,
     with_account: Option<fn(&mut WriteTx<'_>, UserId) -> Result<()>>,
     users: Option<fn(&mut R, &mut VisitUser<'_>)>,
     number: Option<fn(&R) -> u64>,
     adapt: Option<fn(&mut R, &WriteTx<'_>) -> Result<()>>,
-}
-
-/// The name and the short id of an object, if it has them.
-type Names = (Option<String>, Option<String>);
-
-/// How the log describes a type of record, without the type.
-#[derive(Clone, Copy)]
-pub struct LogRules {
-    /// [`Loggable::SCOPE`].
-    pub scope: &'static str,
-    /// [`Loggable::ACTIONS`].
-    pub actions: &'static [FieldAction],
-    /// [`Loggable::ADMINS_ONLY`].
-    pub admins_only: bool,
-    /// [`Loggable::object_of`].
-    pub object_of: fn(&str) -> Option<Object>,
-    /// Describes the change of a record.
-    pub target_of: fn(&WriteTx<'_>, &Change) -> Result<LogTarget>,
-    /// Returns the name and the short id of the record with an encoded key.
-    pub names_of: fn(&WriteTx<'_>, &[u8]) -> Result<Names>,
 }
 
 /// A key that begins with a `P`.
@@ -103,18 +109,7 @@ impl<R: Record> Registration<R> {
     where
         R: Loggable,
     {
-        self.log = Some(LogRules {
-            scope: R::SCOPE,
-            actions: R::ACTIONS,
-            admins_only: R::ADMINS_ONLY,
-            object_of: R::object_of,
-            target_of: LogTarget::of::<R>,
-            names_of: |tx, mut key| {
-                let Some(key) = R::Key::read(&mut key) else { return Ok((None, None)) };
-                let names = tx.view::<R, _>(&key, |row| Ok((R::name(&row)?, R::short_id(&row)?)));
-                Ok(names?.unwrap_or_default())
-            },
-        });
+        self.log = Some(LogRules::of::<R>());
         self
     }
 
@@ -132,7 +127,7 @@ impl<R: Record> Registration<R> {
     where
         R::Key: StartsWith<OrganizationId>,
     {
-        self.with_organization = Some(|tx, id, limit| tx.remove_some::<R>(&id, limit));
+        self.deletes.with_organization = Some(|tx, id, limit| tx.remove_some::<R>(&id, limit));
         self
     }
 
@@ -142,7 +137,7 @@ impl<R: Record> Registration<R> {
     where
         R::Key: StartsWith<ProjectId>,
     {
-        self.with_project = Some(|tx, (_, id), limit| tx.remove_some::<R>(&id, limit));
+        self.deletes.with_project = Some(|tx, (_, id), limit| tx.remove_some::<R>(&id, limit));
         self
     }
 
@@ -152,21 +147,21 @@ impl<R: Record> Registration<R> {
     where
         R::Key: StartsWith<(OrganizationId, ProjectId)>,
     {
-        self.with_project = Some(|tx, project, limit| tx.remove_some::<R>(&project, limit));
+        self.deletes.with_project = Some(|tx, project, limit| tx.remove_some::<R>(&project, limit));
         self
     }
 
     /// Declares that `delete` deletes the records of a removed member.
     #[must_use]
     pub const fn deleted_with_member(mut self, delete: Delete<(OrganizationId, UserId)>) -> Self {
-        self.with_member = Some(delete);
+        self.deletes.with_member = Some(delete);
         self
     }
 
     /// Declares that `delete` deletes the records that name a deleted role.
     #[must_use]
     pub const fn deleted_with_role(mut self, delete: Delete<(OrganizationId, RoleId)>) -> Self {
-        self.with_role = Some(delete);
+        self.deletes.with_role = Some(delete);
         self
     }
 
@@ -279,21 +274,7 @@ impl<R: Record> RegisteredRecord for Registration<R> {
         parent: PendingDeletion,
         limit: usize,
     ) -> Result<usize> {
-        let deleted = match parent {
-            PendingDeletion::Organization(id) => {
-                self.with_organization.map(|delete| delete(tx, id, limit))
-            }
-            PendingDeletion::Project(organization, id) => {
-                self.with_project.map(|delete| delete(tx, (organization, id), limit))
-            }
-            PendingDeletion::Member(organization, user) => {
-                self.with_member.map(|delete| delete(tx, (organization, user), limit))
-            }
-            PendingDeletion::Role(organization, role) => {
-                self.with_role.map(|delete| delete(tx, (organization, role), limit))
-            }
-        };
-        deleted.unwrap_or(Ok(0))
+        self.deletes.run(tx, parent, limit)
     }
 
     fn delete_with_account(&self, tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
@@ -301,8 +282,8 @@ impl<R: Record> RegisteredRecord for Registration<R> {
     }
 
     fn is_of(&self, tx: &Snapshot, organization: OrganizationId, payload: &[u8]) -> Result<bool> {
-        let record = Row::<R>::read(payload)?.into_record()?;
-        Ok(record.owner(&AnyTx(tx))? == Some(Owner::Organization(organization.0)))
+        let record_type: &dyn RecordType = &self.record_type;
+        Ok(record_type.owner(tx, payload)? == Some(Owner::Organization(organization.0)))
     }
 
     fn each_user(&self, payload: &[u8], visit: &mut dyn FnMut(UserId)) -> Result<()> {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crate::base::error::Result;
 use crate::store::reads::report::{CheckReport, check_sums};
 use crate::store::reads::snapshot::Snapshot;
+use crate::store::record::byte_usage::{self, Owner};
 use crate::store::record::erased::{ErasedRecord, ErasedType, IndexEntry};
-use crate::store::record::{Record, Reference, Tx, byte_usage, entry_payload};
+use crate::store::record::{Record, Reference, Tx, entry_payload};
 use crate::store::values::payload::HexKey;
 use crate::store::values::schema::Table;
 
@@ -49,6 +50,13 @@ pub trait RecordType: Send + Sync {
     /// Adds the record in a line of an export to a new file.
     #[doc(hidden)]
     fn read_line(&self, line: &ExportLine, writer: &mut ImportWriter<'_>) -> Result<()>;
+}
+
+impl dyn RecordType + '_ {
+    /// Returns the owner of the record with this payload. `tx` must contain the records that it refers to.
+    pub fn owner(&self, tx: &Snapshot, payload: &[u8]) -> Result<Option<Owner>> {
+        (self.erased().parse)(payload)?.owner_in(tx)
+    }
 }
 
 /// The record type of `R`, with what is secret in its records.
