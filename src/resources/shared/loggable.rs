@@ -344,7 +344,11 @@ impl LogTarget {
 
 /// Returns the visible fields of a record; empty if the record has none.
 pub fn public_fields<R: Record>(row: &Row<'_, R>) -> Result<Map<String, Value>> {
-    let fields: Option<Map<_, _>> = serde_json::from_slice(row.fields).map_err(Error::internal)?;
+    parse_fields(row.fields)
+}
+
+fn parse_fields(json: &[u8]) -> Result<Fields> {
+    let fields: Option<Fields> = serde_json::from_slice(json).map_err(Error::internal)?;
     Ok(fields.unwrap_or_default())
 }
 
@@ -358,10 +362,14 @@ pub fn public_text<R: Record>(row: &Row<'_, R>, field: &str) -> Result<Option<St
 
 /// Returns the visible name of a record, if it has one. Skips the rest of its JSON.
 pub fn public_name<R: Record>(row: &Row<'_, R>) -> Result<Option<String>> {
+    parse_name(row.fields)
+}
+
+fn parse_name(json: &[u8]) -> Result<Option<String>> {
     #[derive(Deserialize)]
     struct Named {
         name: Option<String>,
     }
-    let named: Option<Named> = serde_json::from_slice(row.fields).map_err(Error::internal)?;
+    let named: Option<Named> = serde_json::from_slice(json).map_err(Error::internal)?;
     Ok(named.and_then(|named| named.name))
 }

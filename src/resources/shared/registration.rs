@@ -316,10 +316,6 @@ impl<R: Record> RegisteredRecord for Registration<R> {
         if let Some(adapt) = self.adapt {
             adapt(&mut record, tx)?;
         }
-        let taken = find_used_key(tx, &record)?;
-        if taken.is_none() {
-            tx.adopt(&record, version, self.number.map(|number| number(&record)))?;
-        }
-        Ok(taken)
+        tx.adopt(&record, version, self.number.map(|number| number(&record)))
     }
 }

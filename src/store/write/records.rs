@@ -160,16 +160,14 @@ impl WriteTx<'_> {
     }
 
     /// Adds a record at the version that it has in another installation. If this cell created its number, the sequence
-    /// assigns the number to no other record.
-    ///
-    /// # Errors
-    /// 500 when a key of the record is [taken](find_used_key).
+    /// assigns the number to no other record. Adds nothing if a key of the record is [taken](find_used_key), and returns the
+    /// table of the key.
     pub fn adopt<R: Record>(
         &mut self,
         record: &R,
         version: u64,
         number: Option<u64>,
-    ) -> Result<()> {
+    ) -> Result<Option<Table>> {
         let projected = record.projected();
         let record = projected.as_ref().unwrap_or(record);
         self.adopt_erased(ErasedType::of::<R>(), record, version, number)
@@ -181,7 +179,11 @@ impl WriteTx<'_> {
         record: &dyn ErasedRecord,
         version: u64,
         number: Option<u64>,
-    ) -> Result<()> {
+    ) -> Result<Option<Table>> {
+        let taken = used_key(self, of.table, record)?;
+        if taken.is_some() {
+            return Ok(taken);
+        }
         if of.reuses_keys {
             self.reserve_number(of.table, version)?;
         }
@@ -189,7 +191,8 @@ impl WriteTx<'_> {
             self.reserve_number(of.table, number)?;
         }
         let payload = record.payload(version)?;
-        self.replace(of.table, record.encoded_key(), None, record, payload)
+        self.replace(of.table, record.encoded_key(), None, record, payload)?;
+        Ok(None)
     }
 }
 
