@@ -165,11 +165,16 @@ thread_local! {
 
 /// Returns the result of `work`, or `None` if it panics.
 pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let (mut work, mut outcome) = (Some(work), None);
+    run_until_panic(&mut || outcome = work.take().map(|work| work()));
+    outcome
+}
+
+fn run_until_panic(work: &mut dyn FnMut()) {
     silence_expected();
     let outer = EXPECTED.replace(true);
-    let outcome = catch_unwind(AssertUnwindSafe(work)).ok();
+    drop(catch_unwind(AssertUnwindSafe(work)));
     EXPECTED.set(outer);
-    outcome
 }
 
 /// Installs a panic hook that reports only panics that are not caught.

@@ -242,13 +242,26 @@ pub fn change_draft<T>(
     cache: usize,
     change: impl FnOnce(&mut Database) -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
-    let mut database = builder(cache)
-        .create_with_backend(fs.backend(Arc::clone(file)))
-        .map_err(|cause| OpenError::io("write", draft)(io::Error::other(cause)))?;
+    let mut database = open_draft(fs, draft, file, cache)?;
     let changed = change(&mut database)?;
-    close(database)?;
-    file.sync_data().map_err(OpenError::io("sync", draft))?;
+    close_draft(database, draft, file)?;
     Ok(changed)
+}
+
+fn open_draft(
+    fs: &FsHandle,
+    draft: &Path,
+    file: &Arc<dyn FsFile>,
+    cache: usize,
+) -> Result<Database, OpenError> {
+    builder(cache)
+        .create_with_backend(fs.backend(Arc::clone(file)))
+        .map_err(|cause| OpenError::io("write", draft)(io::Error::other(cause)))
+}
+
+fn close_draft(database: Database, draft: &Path, file: &Arc<dyn FsFile>) -> Result<(), OpenError> {
+    close(database)?;
+    file.sync_data().map_err(OpenError::io("sync", draft))
 }
 
 pub fn new_draft(fs: &FsHandle, draft: &Path) -> Result<Arc<dyn FsFile>, OpenError> {
@@ -273,12 +286,17 @@ pub fn inspect<T>(
     cache: usize,
     read: impl FnOnce(&Database) -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
+    let database = open_unchanged(fs, data, cache)?;
+    // `read` is the first to read table names, and redb panics on some invalid ones.
+    catch_panic(move || read(&database)).ok_or_else(|| unreadable(data))?
+}
+
+/// Opens the existing file at `data`. What is written to the database stays in memory.
+fn open_unchanged(fs: &FsHandle, data: &Path, cache: usize) -> Result<Database, OpenError> {
     let file = open_redb_file(fs, data, Access::Read)?;
     let overlay = Overlay::new(file).map_err(OpenError::io("open", data))?;
     let backend = fs.separate().backend(Arc::new(overlay));
-    let database = catch_redb_panic(data, || builder(cache).create_with_backend(backend))?;
-    // `read` is the first to read table names, and redb panics on some invalid ones.
-    catch_panic(move || read(&database)).ok_or_else(|| unreadable(data))?
+    catch_redb_panic(data, || builder(cache).create_with_backend(backend))
 }
 
 /// Opens the existing file at `data`.
