@@ -38,6 +38,9 @@ pub struct IndexEntry {
     pub key: Option<Vec<u8>>,
 }
 
+/// The tenant whose count includes a record; `None` if the count omits the record.
+type CountedTenant = Option<Vec<u8>>;
+
 /// A [`Record`].
 pub trait ErasedRecord {
     /// Returns the encoded primary key.
@@ -53,7 +56,7 @@ pub trait ErasedRecord {
     /// Returns the entry in one of the indexes; `None` behind the last index.
     fn entry(&self, at: usize) -> Option<IndexEntry>;
     /// Returns the tenant in one of the counts; `None` behind the last count.
-    fn counted_tenant(&self, at: usize) -> Option<Option<Vec<u8>>>;
+    fn counted_tenant(&self, at: usize) -> Option<CountedTenant>;
     /// Returns what the record with this payload adds to one of the sums; `None` behind the last sum.
     fn summand(&self, at: usize, tx: &dyn Raw, payload: &[u8]) -> Option<Result<Summand>>;
 }
@@ -84,7 +87,7 @@ impl<R: Record> ErasedRecord for R {
         Some(IndexEntry { table: index.table(), form: index.form(), key: index.entry(self) })
     }
 
-    fn counted_tenant(&self, at: usize) -> Option<Option<Vec<u8>>> {
+    fn counted_tenant(&self, at: usize) -> Option<CountedTenant> {
         R::COUNTS.get(at).map(|tenant_of| tenant_of(self))
     }
 

@@ -103,7 +103,11 @@ impl WriteTx<'_> {
 
     /// Returns the counts of records of type `R` that this write raised: each tenant's key and the new count.
     pub fn raised_counts<R: Record>(&self) -> Result<Vec<(Vec<u8>, u64)>> {
-        let prefix = count_key(R::TABLE, &[]);
+        self.raised_counts_of(R::TABLE)
+    }
+
+    fn raised_counts_of(&self, table: Table) -> Result<Vec<(Vec<u8>, u64)>> {
+        let prefix = count_key(table, &[]);
         let mut raised = Vec::new();
         for PriorValue { key, before, .. } in
             self.write_changes.first_entries(Table::Counts, &prefix)
