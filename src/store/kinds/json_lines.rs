@@ -19,8 +19,8 @@ use serde_json::Value;
 use crate::base::error::{Error, Result};
 use crate::base::json::deserialize_storable;
 use crate::base::secret::{SeededRng, SigningSecret};
+use crate::store::record::Record;
 use crate::store::record::erased::ErasedRecord;
-use crate::store::record::{Record, Row, payload_of};
 use crate::store::values::payload::damaged;
 use crate::store::values::schema::Table;
 use crate::store::write::WriteTx;
@@ -52,6 +52,26 @@ pub enum Redaction<R: Record> {
     },
 }
 
+impl<R: Record> Redaction<R> {
+    pub(super) fn erased(&self) -> ErasedRedaction {
+        match *self {
+            Self::Open => ErasedRedaction::Open,
+            Self::Whole => ErasedRedaction::Whole,
+            Self::Member { name, regenerate } => ErasedRedaction::Member { name, regenerate },
+            Self::Meta { .. } => ErasedRedaction::Meta,
+        }
+    }
+}
+
+/// A [`Redaction`] without the type of record.
+#[derive(Clone, Copy)]
+pub enum ErasedRedaction {
+    Open,
+    Whole,
+    Member { name: &'static str, regenerate: fn(&mut SeededRng) -> Option<Value> },
+    Meta,
+}
+
 /// Which secrets an export contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IncludedSecrets {
@@ -65,11 +85,13 @@ pub enum IncludedSecrets {
 
 impl IncludedSecrets {
     /// Returns whether the export hides what `redaction` declares.
-    pub(in crate::store) const fn hide<R: Record>(self, redaction: &Redaction<R>) -> bool {
+    pub(super) const fn hide(self, redaction: ErasedRedaction) -> bool {
         match redaction {
-            Redaction::Open => false,
-            Redaction::Whole | Redaction::Member { .. } => matches!(self, Self::Nothing),
-            Redaction::Meta { .. } => !matches!(self, Self::Everything),
+            ErasedRedaction::Open => false,
+            ErasedRedaction::Whole | ErasedRedaction::Member { .. } => {
+                matches!(self, Self::Nothing)
+            }
+            ErasedRedaction::Meta => !matches!(self, Self::Everything),
         }
     }
 }
@@ -92,7 +114,7 @@ pub struct ExportLine {
     )]
     fields: Option<Value>,
     #[serde(serialize_with = "serialize_canonical")]
-    meta: Value,
+    pub(super) meta: Value,
     /// The table of the value.
     pub(in crate::store) table: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,42 +144,14 @@ impl ExportLine {
         read_part(&self.meta, "meta")
     }
 
-    /// Parses the record, and returns it with its payload. `regenerator` has the secrets that the export hides; it is `None` if
-    /// the export contains them.
-    pub fn record<R: Record>(
-        &self,
-        redaction: &Redaction<R>,
-        mut regenerator: Option<&mut Regenerator>,
-    ) -> Result<(R, Vec<u8>)> {
-        let version = self.checked_version()?;
-        let mut new = None;
-        if let (Redaction::Member { name, regenerate: make }, Some(regenerator)) =
-            (redaction, &mut regenerator)
-        {
-            new = make(&mut regenerator.draw).map(|value| (*name, value));
-        }
-        let meta = read_part(&self.meta, "meta")?;
-        let mut record = R::from_parts(meta, read_part(&self.fields_with(new), "fields")?);
-        match (redaction, regenerator) {
-            (Redaction::Whole, Some(_)) => {
-                return Err(invalid_field("table", "is secret, but the export has no secrets"));
-            }
-            (Redaction::Meta { regenerate: make, .. }, Some(regenerator)) => {
-                make(&mut record, &regenerator.secret)?;
-            }
-            _ => {}
-        }
-        let payload = payload_of(version, &record)?;
-        Ok((record, payload))
-    }
-
-    fn checked_version(&self) -> Result<u64> {
+    /// Returns the version of the record.
+    pub(super) fn checked_version(&self) -> Result<u64> {
         let version = self.version.filter(|version| (1..=MAX_SEQUENCE).contains(version));
         version.ok_or_else(|| invalid_field("version", "is not a valid version"))
     }
 
     /// Returns the fields with a new value of a member.
-    fn fields_with(&self, new: Option<(&str, Value)>) -> Cow<'_, Value> {
+    pub(super) fn fields_with(&self, new: Option<(&str, Value)>) -> Cow<'_, Value> {
         let mut fields = Cow::Borrowed(self.fields.as_ref().unwrap_or(&Value::Null));
         if let Some((name, value)) = new {
             replace_member(fields.to_mut(), name, value);
@@ -166,30 +160,8 @@ impl ExportLine {
     }
 }
 
-/// Appends the line of a record. Returns false if the record has no line.
-pub fn write_record<R: Record>(
-    redaction: &Redaction<R>,
-    secrets: IncludedSecrets,
-    payload: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<bool> {
-    let mut row = Row::<R>::read(payload)?;
-    let mut hidden = None;
-    match redaction {
-        _ if !secrets.hide(redaction) => {}
-        Redaction::Open => {}
-        Redaction::Whole => return Ok(false),
-        Redaction::Member { name, .. } => hidden = Some(*name),
-        Redaction::Meta { hide, .. } => hide(&mut row.meta),
-    }
-    begin(R::TABLE, Some(row.version), out);
-    write_meta_json(&row.meta, out)?;
-    end_with_fields(R::TABLE, row.fields, hidden, out)?;
-    Ok(true)
-}
-
 /// Appends the fields, with null instead of a hidden member, and the end of the line.
-fn end_with_fields(
+pub(super) fn end_with_fields(
     table: Table,
     fields: &[u8],
     hidden: Option<&str>,
@@ -218,7 +190,8 @@ pub fn write_meta(table: Table, meta: &impl Serialize, out: &mut Vec<u8>) -> Res
     Ok(())
 }
 
-fn begin(table: Table, version: Option<u64>, out: &mut Vec<u8>) {
+/// Appends the beginning of a line.
+pub(super) fn begin(table: Table, version: Option<u64>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"table\":\"");
     out.extend_from_slice(table.plain_name().as_bytes());
     out.push(b'"');
@@ -227,7 +200,8 @@ fn begin(table: Table, version: Option<u64>, out: &mut Vec<u8>) {
     }
 }
 
-fn write_meta_json(meta: &impl Serialize, out: &mut Vec<u8>) -> Result<()> {
+/// Appends the metadata.
+pub(super) fn write_meta_json(meta: &impl Serialize, out: &mut Vec<u8>) -> Result<()> {
     out.extend_from_slice(b",\"meta\":");
     serde_json::to_writer(out, meta).map_err(Error::internal)
 }
@@ -271,7 +245,7 @@ fn replace_member(fields: &mut Value, name: &str, value: Value) {
 pub struct ImportWriter<'t> {
     pub(in crate::store) tx: WriteTx<'t>,
     /// Which secrets the export contains.
-    secrets: IncludedSecrets,
+    pub(super) secrets: IncludedSecrets,
     /// The source of the others; `None` if the export contains all secrets.
     pub(in crate::store) regenerator: Option<Regenerator>,
     /// The current line as an export would write it.
@@ -289,20 +263,13 @@ impl<'t> ImportWriter<'t> {
         Self { tx, secrets, regenerator, rendered: Vec::new(), previous: None }
     }
 
-    /// Adds the record in a line.
-    pub(in crate::store) fn record<R: Record>(
+    /// Adds a record, which has this payload.
+    pub(super) fn add(
         &mut self,
-        redaction: &Redaction<R>,
-        line: &ExportLine,
+        table: Table,
+        record: &dyn ErasedRecord,
+        payload: Vec<u8>,
     ) -> Result<()> {
-        let is_hidden = self.secrets.hide(redaction);
-        let regenerator = self.regenerator.as_mut().filter(|_| is_hidden);
-        let (record, payload) = line.record(redaction, regenerator)?;
-        write_record(redaction, self.secrets, &payload, &mut self.rendered)?;
-        self.add(R::TABLE, &record, payload)
-    }
-
-    fn add(&mut self, table: Table, record: &dyn ErasedRecord, payload: Vec<u8>) -> Result<()> {
         let key = record.encoded_key();
         self.require_order(table, &key)?;
         self.tx.replace(table, key, None, record, payload)

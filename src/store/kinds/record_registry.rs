@@ -2,16 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::base::error::Result;
+use crate::base::secret::SigningSecret;
 use crate::store::reads::report::{CheckReport, check_sums};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::record::byte_usage::{self, Owner};
 use crate::store::record::erased::{ErasedRecord, ErasedType, IndexEntry};
-use crate::store::record::{Record, Reference, Tx, entry_payload};
-use crate::store::values::payload::HexKey;
+use crate::store::record::{Record, Reference, Row, Tx, entry_payload};
+use crate::store::values::payload::{HexKey, Payload};
 use crate::store::values::schema::Table;
 
-use super::json_lines::{self, ExportLine, ImportWriter, IncludedSecrets, Redaction};
+use super::json_lines::{
+    ErasedRedaction, ExportLine, ImportWriter, IncludedSecrets, Redaction, Regenerator, begin,
+    end_with_fields, write_meta_json,
+};
+use super::json_parts::{invalid_field, read_part};
 
 /// Whether a reference to a missing record is allowed.
 pub type IsPendingDeletion = fn(&Snapshot, &Reference) -> Result<bool>;
@@ -39,23 +46,84 @@ pub trait RecordType: Send + Sync {
     fn tables(&self) -> Vec<Table>;
     #[doc(hidden)]
     fn erased(&self) -> ErasedType;
-    /// Appends the line of a record to an export. Returns false if the record has no line.
+    /// Returns what an export without secrets omits.
     #[doc(hidden)]
-    fn write_line(
+    fn redaction(&self) -> ErasedRedaction;
+    /// Appends the metadata of a record to its line.
+    #[doc(hidden)]
+    fn write_meta(&self, payload: &[u8], is_hidden: bool, out: &mut Vec<u8>) -> Result<()>;
+    /// Parses the parts of a line. Derives what an export without secrets omits from the metadata if the secret is given.
+    #[doc(hidden)]
+    fn read_parts(
         &self,
-        secrets: IncludedSecrets,
-        payload: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<bool>;
-    /// Adds the record in a line of an export to a new file.
-    #[doc(hidden)]
-    fn read_line(&self, line: &ExportLine, writer: &mut ImportWriter<'_>) -> Result<()>;
+        meta: &Value,
+        fields: &Value,
+        secret: Option<&SigningSecret>,
+    ) -> Result<Box<dyn ErasedRecord>>;
 }
 
 impl dyn RecordType + '_ {
     /// Returns the owner of the record with this payload. `tx` must contain the records that it refers to.
     pub fn owner(&self, tx: &Snapshot, payload: &[u8]) -> Result<Option<Owner>> {
         (self.erased().parse)(payload)?.owner_in(tx)
+    }
+
+    /// Appends the line of a record to an export. Returns false if the record has no line.
+    pub(in crate::store) fn write_line(
+        &self,
+        secrets: IncludedSecrets,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let Payload { version, fields, .. } = Payload::read(self.table(), payload)?;
+        let redaction = self.redaction();
+        let is_hidden = secrets.hide(redaction);
+        let hidden = match redaction {
+            ErasedRedaction::Whole if is_hidden => return Ok(false),
+            ErasedRedaction::Member { name, .. } if is_hidden => Some(name),
+            _ => None,
+        };
+        begin(self.table(), Some(version), out);
+        self.write_meta(payload, is_hidden, out)?;
+        end_with_fields(self.table(), fields, hidden, out)?;
+        Ok(true)
+    }
+
+    /// Adds the record in a line of an export to a new file.
+    pub(in crate::store) fn read_line(
+        &self,
+        line: &ExportLine,
+        writer: &mut ImportWriter<'_>,
+    ) -> Result<()> {
+        let is_hidden = writer.secrets.hide(self.redaction());
+        let regenerator = writer.regenerator.as_mut().filter(|_| is_hidden);
+        let (record, payload) = self.parse_line(line, regenerator)?;
+        self.write_line(writer.secrets, &payload, &mut writer.rendered)?;
+        writer.add(self.table(), &*record, payload)
+    }
+
+    /// Parses the record in a line, and returns it with its payload. `regenerator` has the secrets that the export hides; it is
+    /// `None` if the export contains them.
+    pub(in crate::store) fn parse_line(
+        &self,
+        line: &ExportLine,
+        regenerator: Option<&mut Regenerator>,
+    ) -> Result<(Box<dyn ErasedRecord>, Vec<u8>)> {
+        let version = line.checked_version()?;
+        let (mut new, mut secret) = (None, None);
+        match (self.redaction(), regenerator) {
+            (ErasedRedaction::Whole, Some(_)) => {
+                return Err(invalid_field("table", "is secret, but the export has no secrets"));
+            }
+            (ErasedRedaction::Member { name, regenerate }, Some(source)) => {
+                new = regenerate(&mut source.draw).map(|value| (name, value));
+            }
+            (ErasedRedaction::Meta, Some(source)) => secret = Some(&source.secret),
+            _ => {}
+        }
+        let record = self.read_parts(&line.meta, &line.fields_with(new), secret)?;
+        let payload = record.payload(version)?;
+        Ok((record, payload))
     }
 }
 
@@ -76,17 +144,31 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
         ErasedType::of::<R>()
     }
 
-    fn write_line(
-        &self,
-        secrets: IncludedSecrets,
-        payload: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<bool> {
-        json_lines::write_record(&self.0, secrets, payload, out)
+    fn redaction(&self) -> ErasedRedaction {
+        self.0.erased()
     }
 
-    fn read_line(&self, line: &ExportLine, writer: &mut ImportWriter<'_>) -> Result<()> {
-        writer.record(&self.0, line)
+    fn write_meta(&self, payload: &[u8], is_hidden: bool, out: &mut Vec<u8>) -> Result<()> {
+        let mut meta = Row::<R>::read(payload)?.meta;
+        if let Redaction::Meta { hide, .. } = &self.0
+            && is_hidden
+        {
+            hide(&mut meta);
+        }
+        write_meta_json(&meta, out)
+    }
+
+    fn read_parts(
+        &self,
+        meta: &Value,
+        fields: &Value,
+        secret: Option<&SigningSecret>,
+    ) -> Result<Box<dyn ErasedRecord>> {
+        let mut record = R::from_parts(read_part(meta, "meta")?, read_part(fields, "fields")?);
+        if let (Redaction::Meta { regenerate, .. }, Some(secret)) = (&self.0, secret) {
+            regenerate(&mut record, secret)?;
+        }
+        Ok(Box::new(record))
     }
 }
 

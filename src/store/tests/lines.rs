@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::store::kinds::json_lines::{self, ExportLine, IncludedSecrets};
+use crate::store::kinds::json_lines::{ExportLine, IncludedSecrets};
 use crate::store::record::payload_of;
 
 fn things() -> impl Strategy<Value = (u64, Thing)> {
@@ -15,25 +15,26 @@ fn things() -> impl Strategy<Value = (u64, Thing)> {
     })
 }
 
-fn line_of(redaction: &Redaction<Thing>, secrets: bool, stored: &[u8]) -> Option<Vec<u8>> {
+const OPEN: &RecordTypeOf<Thing> = &RecordTypeOf(Redaction::Open);
+
+fn line_of(record_type: &dyn RecordType, secrets: bool, stored: &[u8]) -> Option<Vec<u8>> {
     let mut line = Vec::new();
     let secrets = if secrets { IncludedSecrets::Everything } else { IncludedSecrets::Nothing };
-    let written =
-        json_lines::write_record(redaction, secrets, stored, &mut line).expect("a sound record");
+    let written = record_type.write_line(secrets, stored, &mut line).expect("a sound record");
     assert_eq!(written, !line.is_empty());
     written.then_some(line)
 }
 
 fn read(line: &[u8]) -> Result<Vec<u8>> {
-    let line = ExportLine::read(line)?;
-    Ok(line.record::<Thing>(&Redaction::Open, None)?.1)
+    let record_type: &dyn RecordType = OPEN;
+    Ok(record_type.parse_line(&ExportLine::read(line)?, None)?.1)
 }
 
 proptest! {
     #[test]
     fn exported_record_is_imported_byte_for_byte((version, thing) in things()) {
         let stored = payload_of(version, &thing).expect("a payload");
-        let line = line_of(&Redaction::Open, false, &stored).expect("a line");
+        let line = line_of(OPEN, false, &stored).expect("a line");
         prop_assert_eq!(line.split(|byte| *byte == b'\n').count(), 2);
         let ends = line.ends_with(b"}\n");
         prop_assert!(ends);
@@ -43,12 +44,12 @@ proptest! {
     #[test]
     fn changed_byte_in_a_line_is_rejected_or_gives_another_record((version, thing) in things(), at in any::<usize>(), to in any::<u8>()) {
         let stored = payload_of(version, &thing).expect("a payload");
-        let mut line = line_of(&Redaction::Open, false, &stored).expect("a line");
+        let mut line = line_of(OPEN, false, &stored).expect("a line");
         let at = at % line.len();
         let same = line[at] == to;
         line[at] = to;
         if let Ok(read) = read(&line) {
-            let again = line_of(&Redaction::Open, false, &read).expect("a line");
+            let again = line_of(OPEN, false, &read).expect("a line");
             prop_assert!(same || again != line || read != stored);
         }
     }
@@ -87,14 +88,17 @@ fn line_errors_name_the_field_and_hide_its_value() {
 #[test]
 fn secret_records_are_omitted_or_redacted() {
     let stored = payload_of(1, &thing(7)).expect("a payload");
-    assert_eq!(line_of(&Redaction::Whole, false, &stored), None);
-    assert!(line_of(&Redaction::Whole, true, &stored).is_some());
-    let meta =
-        Redaction::Meta { hide: |meta: &mut Meta| meta.rank = None, regenerate: |_, _| Ok(()) };
+    let whole = RecordTypeOf::<Thing>(Redaction::Whole);
+    assert_eq!(line_of(&whole, false, &stored), None);
+    assert!(line_of(&whole, true, &stored).is_some());
+    let meta = RecordTypeOf::<Thing>(Redaction::Meta {
+        hide: |meta: &mut Meta| meta.rank = None,
+        regenerate: |_, _| Ok(()),
+    });
     let line = line_of(&meta, false, &stored).expect("a line");
     let expected = "{\"table\":\"projects\",\"version\":1,\"meta\":{\"owner\":1,\"id\":7,\"code\":7,\"rank\":null},\"fields\":\"note 7\"}\n";
     assert_eq!(String::from_utf8(line).expect("text"), expected);
-    assert_eq!(line_of(&meta, true, &stored), line_of(&Redaction::Open, true, &stored));
+    assert_eq!(line_of(&meta, true, &stored), line_of(OPEN, true, &stored));
 }
 
 /// An export does not read indexes, so it succeeds with damaged ones. Importing it creates a valid file.
