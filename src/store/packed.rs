@@ -4,7 +4,6 @@
 //! neighbouring keys share their beginnings.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use redb::{AccessGuard, ReadableTable, StorageError};
@@ -243,9 +242,6 @@ fn in_span(
 }
 
 type OpenTable<'t> = redb::Table<'t, Bytes, Bytes>;
-/// The payloads of a block by key.
-type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
-
 /// Called with each key of a block that changes, and the sealed block that it has now.
 type Note<'n> = dyn FnMut(&[u8], Option<&[u8]>) + 'n;
 
@@ -261,9 +257,12 @@ pub fn apply(
     while let Some((key, _)) = changes.peek() {
         let (mut entries, end) = place_of(opened, table, key, note)?;
         while let Some((key, value)) = changes.next_if(|(key, _)| is_before_end(key, &end)) {
-            match value {
-                Some(sealed) => drop(entries.insert(key, payload_of(&sealed).to_vec())),
-                None => drop(entries.remove(&key)),
+            let at = entries.partition_point(|entry| entry.key < key);
+            if entries.get(at).is_some_and(|entry| entry.key == key) {
+                drop(entries.remove(at));
+            }
+            if let Some(sealed) = value {
+                entries.insert(at, Entry { key, payload: payload_of(&sealed).to_vec() });
             }
         }
         store(opened, table, &entries, note)?;
@@ -271,24 +270,24 @@ pub fn apply(
     Ok(())
 }
 
-/// Removes the block around `key`. Returns its entries, and the bound up to which changes of entries go into the same
+/// Removes the block around `key`. Returns its entries in their order, and the bound up to which changes of entries go into the same
 /// block. If no block surrounds `key`, there are no entries, and the bound is the next block.
 fn place_of(
     opened: &mut OpenTable<'_>,
     table: Table,
     key: &[u8],
     note: &mut Note<'_>,
-) -> Result<(Entries, Bound<Vec<u8>>)> {
+) -> Result<(Vec<Entry>, Bound<Vec<u8>>)> {
     if let Some((first, entries)) = block_around(opened, table, key)? {
         opened.remove(first.as_slice()).map_err(storage_error)?;
         note(&first, None);
-        let end = entries.last_key_value().map_or(first, |(last, _)| last.clone());
+        let end = entries.last().map_or(first, |last| last.key.clone());
         return Ok((entries, Bound::Included(end)));
     }
     let next = opened.range::<&[u8]>((Bound::Excluded(key), Bound::Unbounded));
     let next = next.map_err(storage_error)?.next().transpose().map_err(storage_error)?;
     let end = next.map_or(Bound::Unbounded, |(next, _)| Bound::Excluded(next.value().to_vec()));
-    Ok((Entries::new(), end))
+    Ok((Vec::new(), end))
 }
 
 /// Returns the key and the entries of the block whose first key is at most `key` and whose last is at least `key`.
@@ -296,7 +295,7 @@ fn block_around(
     opened: &OpenTable<'_>,
     table: Table,
     key: &[u8],
-) -> Result<Option<(Vec<u8>, Entries)>> {
+) -> Result<Option<(Vec<u8>, Vec<Entry>)>> {
     let Some((first, sealed)) = block_at(opened, key)? else { return Ok(None) };
     let (first, block) = (first.value(), unseal(table, first.value(), sealed.value())?);
     let mut is_around = false;
@@ -307,8 +306,7 @@ fn block_around(
     if !is_around {
         return Ok(None);
     }
-    let entries = unpack(table, first, block)?.into_iter().map(|entry| (entry.key, entry.payload));
-    Ok(Some((first.to_vec(), entries.collect())))
+    Ok(Some((first.to_vec(), unpack(table, first, block)?)))
 }
 
 fn is_before_end(key: &Vec<u8>, end: &Bound<Vec<u8>>) -> bool {
@@ -322,10 +320,10 @@ fn is_before_end(key: &Vec<u8>, end: &Bound<Vec<u8>>) -> bool {
 fn store(
     opened: &mut OpenTable<'_>,
     table: Table,
-    entries: &Entries,
+    entries: &[Entry],
     note: &mut Note<'_>,
 ) -> Result<()> {
-    let entries = entries.iter().map(|(key, payload)| (key.as_slice(), payload.as_slice()));
+    let entries = entries.iter().map(|entry| (entry.key.as_slice(), entry.payload.as_slice()));
     pack(entries, |key, block| {
         let sealed = seal(table, key, block);
         opened.insert(key, sealed.as_slice()).map_err(storage_error)?;

@@ -1,11 +1,11 @@
 //! What a batch changes in the file. Copies under way, the origin and the version of the access tables follow it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::store::values::position::OriginRow;
 use crate::store::values::schema::Table;
 
+use super::pending_values::PendingValues;
 use super::value_log::{ValueLog, ValueLogs};
 
 /// Whose commits somebody watches.
@@ -21,17 +21,14 @@ pub(crate) enum CommitsOf {
 #[derive(Default)]
 pub struct BatchDiff {
     /// The tables with changes that the batch took from other nodes.
-    taken: BTreeSet<Table>,
+    taken: Vec<Table>,
     /// The tables with other changes.
-    tables: BTreeSet<Table>,
+    tables: Vec<Table>,
     /// The logs of copies under way.
     logs: Vec<Arc<ValueLog>>,
     /// The changed values for the origin, each as the batch leaves it.
-    rows: Option<ChangedRows>,
+    rows: Option<PendingValues>,
 }
-
-/// Sealed values by table and key; `None` for a removed value.
-type ChangedRows = BTreeMap<(Table, Vec<u8>), Option<Vec<u8>>>;
 
 impl BatchDiff {
     /// Begins the diff of a batch, which these logs note too.
@@ -42,12 +39,14 @@ impl BatchDiff {
     /// Ends what the batch takes from other nodes. Collects what changes from now on for the origin.
     pub fn end_taking(&mut self) {
         self.taken = std::mem::take(&mut self.tables);
-        self.rows = Some(ChangedRows::new());
+        self.rows = Some(PendingValues::default());
     }
 
     /// Notes that values of `table` change.
     pub fn add_table(&mut self, table: Table) {
-        self.tables.insert(table);
+        if !self.tables.contains(&table) {
+            self.tables.push(table);
+        }
     }
 
     /// Notes that `key` has this sealed value now; `None` if it was removed.
@@ -56,7 +55,7 @@ impl BatchDiff {
             log.add(table, key, sealed);
         }
         if let Some(rows) = &mut self.rows {
-            rows.insert((table, key.to_vec()), sealed.map(<[u8]>::to_vec));
+            rows.set(table, key, sealed.map(<[u8]>::to_vec));
         }
     }
 
@@ -73,8 +72,12 @@ impl BatchDiff {
 
     /// Returns the rows that were collected for the origin, each once, and keeps none.
     pub fn take_rows(&mut self) -> Vec<OriginRow> {
-        let rows = self.rows.take().into_iter().flatten();
-        rows.map(|((table, key), sealed)| OriginRow { table, key, sealed }).collect()
+        let mut taken = Vec::new();
+        for (table, changes) in self.rows.take().iter_mut().flat_map(PendingValues::take) {
+            let rows = changes.into_iter();
+            taken.extend(rows.map(|(key, sealed)| OriginRow { table, key, sealed }));
+        }
+        taken
     }
 
     /// Ends the commit in the logs. Call this once it is in the file.

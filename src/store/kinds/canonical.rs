@@ -1,8 +1,6 @@
 //! The canonical form of an export's lines: the members of all objects sorted by name, no spaces, integers instead of
 //! 1.0, and a line end. A line that passed through another program has the same canonical form.
 
-use std::collections::BTreeMap;
-
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
@@ -38,7 +36,9 @@ impl Serialize for Canonical<'_> {
             Value::Array(items) => to.collect_seq(items.iter().map(Canonical)),
             Value::Object(members) => {
                 let members = members.iter().map(|(name, value)| (name, Canonical(value)));
-                to.collect_map(members.collect::<BTreeMap<_, _>>())
+                let mut members: Vec<_> = members.collect();
+                members.sort_unstable_by_key(|(name, _)| *name);
+                to.collect_map(members)
             }
             other => other.serialize(to),
         }

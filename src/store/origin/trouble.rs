@@ -1,6 +1,5 @@
 //! What keeps a node from serving. It is logged while it lasts, listed with the nodes, and counted.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -80,7 +79,8 @@ impl Trouble {
 /// The troubles of a node.
 #[derive(Debug, Default)]
 pub struct Troubles {
-    current: Mutex<BTreeMap<Trouble, Lasting>>,
+    /// In the order of the troubles.
+    current: Mutex<Vec<(Trouble, Lasting)>>,
     /// Whether there may be any, so that a node without one takes no lock for each answer.
     has_any: AtomicBool,
 }
@@ -98,7 +98,11 @@ impl Troubles {
         let (database, node) = (origin.shown(), origin.node());
         self.has_any.store(true, Ordering::Release);
         let mut current = self.current();
-        let lasting = current.entry(trouble).or_default();
+        let at = current.partition_point(|(known, _)| *known < trouble);
+        if current.get(at).is_none_or(|(known, _)| *known != trouble) {
+            current.insert(at, (trouble, Lasting::default()));
+        }
+        let Some((_, lasting)) = current.get_mut(at) else { return };
         cause.clone_into(&mut lasting.cause);
         if lasting.warning.is_due(cause) {
             let (what, way_out) = (trouble.what(), trouble.way_out());
@@ -113,7 +117,9 @@ impl Troubles {
         }
         let mut current = self.current();
         for trouble in over {
-            if current.remove(trouble).is_some() {
+            let before = current.len();
+            current.retain(|(known, _)| known != trouble);
+            if current.len() < before {
                 tracing::info!("{}", trouble.end());
             }
         }
@@ -126,7 +132,7 @@ impl Troubles {
         self.current().iter().map(|(trouble, one)| (*trouble, text(*trouble, &one.cause))).collect()
     }
 
-    fn current(&self) -> MutexGuard<'_, BTreeMap<Trouble, Lasting>> {
+    fn current(&self) -> MutexGuard<'_, Vec<(Trouble, Lasting)>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
