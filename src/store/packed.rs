@@ -270,8 +270,8 @@ pub fn apply(
     Ok(())
 }
 
-/// Removes the block around `key`. Returns its entries in their order, and the bound up to which changes of entries go into the same
-/// block. If no block surrounds `key`, there are no entries, and the bound is the next block.
+/// Removes the block around `key`. Returns its entries in their order, and the bound up to which changes of entries go into
+/// the same block. If no block surrounds `key`, there are no entries, and the bound is the next block.
 fn place_of(
     opened: &mut OpenTable<'_>,
     table: Table,
