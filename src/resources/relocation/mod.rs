@@ -175,7 +175,8 @@ const NAMES: [&str; 7] = ["domain", "slug", "email", "target_email", "short_id",
 
 /// Returns the error for a record whose key is taken here.
 fn conflict(taken: Table, table: Table, payload: &[u8]) -> Error {
-    let name = record_in(table).and_then(|record| record.fields(payload).ok()).and_then(|fields| {
+    let fields = record_in(table).and_then(|record| record.record_type().fields(payload).ok());
+    let name = fields.and_then(|fields| {
         let name = NAMES.iter().find_map(|name| fields.get(*name).filter(|it| !it.is_null()));
         name.map(Value::to_string)
     });

@@ -7,9 +7,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::store::{
     Key, Owner, Record, RecordType, RecordTypeOf, Redaction, Row, Snapshot, Table, WriteTx,
@@ -232,12 +230,8 @@ pub trait RegisteredRecord: Sync {
     ) -> Result<usize>;
     /// Deletes the records of an account when the owner of its address takes it over.
     fn delete_with_account(&self, tx: &mut WriteTx<'_>, user: UserId) -> Result<()>;
-    /// Returns whether the record belongs to an organization. `tx` must contain the records that it refers to.
-    fn is_of(&self, tx: &Snapshot, organization: OrganizationId, payload: &[u8]) -> Result<bool>;
     /// Calls `visit` with each user that the record names.
     fn each_user(&self, payload: &[u8], visit: &mut dyn FnMut(UserId)) -> Result<()>;
-    /// Returns the fields that responses show of a record.
-    fn fields(&self, payload: &[u8]) -> Result<Value>;
     /// Returns the table in which a key of a record of another installation is taken.
     fn find_used_key(
         &self,
@@ -248,6 +242,19 @@ pub trait RegisteredRecord: Sync {
     /// Adds a record of another installation. Returns the table in which a key of the record is taken, if it adds none.
     fn adopt(&self, tx: &mut WriteTx<'_>, payload: &[u8], users: &UserMap)
     -> Result<Option<Table>>;
+}
+
+impl dyn RegisteredRecord {
+    /// Returns whether the record belongs to an organization. `tx` must contain the records that it refers to.
+    pub fn is_of(
+        &'static self,
+        tx: &Snapshot,
+        organization: OrganizationId,
+        payload: &[u8],
+    ) -> Result<bool> {
+        let owner = self.record_type().owner(tx, payload)?;
+        Ok(owner == Some(Owner::Organization(organization.0)))
+    }
 }
 
 impl<R: Record> RegisteredRecord for Registration<R> {
@@ -281,20 +288,11 @@ impl<R: Record> RegisteredRecord for Registration<R> {
         self.with_account.map_or(Ok(()), |delete| delete(tx, user))
     }
 
-    fn is_of(&self, tx: &Snapshot, organization: OrganizationId, payload: &[u8]) -> Result<bool> {
-        let record_type: &dyn RecordType = &self.record_type;
-        Ok(record_type.owner(tx, payload)? == Some(Owner::Organization(organization.0)))
-    }
-
     fn each_user(&self, payload: &[u8], visit: &mut dyn FnMut(UserId)) -> Result<()> {
         let Some(users) = self.users else { return Ok(()) };
         let mut record = Row::<R>::read(payload)?.into_record()?;
         users(&mut record, &mut |user| visit(*user));
         Ok(())
-    }
-
-    fn fields(&self, payload: &[u8]) -> Result<Value> {
-        serde_json::from_slice(Row::<R>::read(payload)?.fields).map_err(Error::internal)
     }
 
     fn find_used_key(

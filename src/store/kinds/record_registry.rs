@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::secret::SigningSecret;
 use crate::store::reads::report::{CheckReport, check_sums};
 use crate::store::reads::snapshot::Snapshot;
@@ -66,6 +66,12 @@ impl dyn RecordType + '_ {
     /// Returns the owner of the record with this payload. `tx` must contain the records that it refers to.
     pub fn owner(&self, tx: &Snapshot, payload: &[u8]) -> Result<Option<Owner>> {
         (self.erased().parse)(payload)?.owner_in(tx)
+    }
+
+    /// Returns the fields that responses show of the record with this payload.
+    pub fn fields(&self, payload: &[u8]) -> Result<Value> {
+        let fields = Payload::read(self.table(), payload)?.fields;
+        serde_json::from_slice(fields).map_err(Error::internal)
     }
 
     /// Appends the line of a record to an export. Returns false if the record has no line.
