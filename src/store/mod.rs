@@ -117,7 +117,9 @@ pub use reads::report::{CheckReport, Progress, Stage};
 pub use reads::snapshot::Snapshot;
 pub use record::byte_usage::Owner;
 pub(crate) use record::impl_record;
-pub use record::{Count, Index, Indexed, Record, RecordOf, Reference, Row, Sum, Tx, payload_of};
+pub use record::{
+    Count, Index, Indexed, Record, RecordOf, Reference, Row, Sum, Summed, Tx, payload_of,
+};
 pub use values::key::Key;
 pub use values::raw::{AnyTx, KeySpan, Order, Raw, Window};
 pub use values::schema::Table;

@@ -7,7 +7,7 @@ use crate::store::values::raw::{AnyTx, Raw};
 use crate::store::values::schema::{Table, count_key};
 
 use super::byte_usage::Owner;
-use super::{IndexForm, Record, Reference, Row, Summand, payload_of};
+use super::{IndexForm, Record, Reference, Row, Summand, Summed, payload_of};
 
 /// A type of records.
 #[derive(Clone, Copy)]
@@ -57,8 +57,8 @@ pub trait ErasedRecord {
     fn entry(&self, at: usize) -> Option<IndexEntry>;
     /// Returns the tenant in one of the counts; `None` behind the last count.
     fn counted_tenant(&self, at: usize) -> Option<CountedTenant>;
-    /// Returns what the record with this payload adds to one of the sums; `None` behind the last sum.
-    fn summand(&self, at: usize, tx: &dyn Raw, payload: &[u8]) -> Option<Result<Summand>>;
+    /// See [`Record::SUMS`].
+    fn sums(&self) -> &'static [&'static dyn Summed];
 }
 
 impl<R: Record> ErasedRecord for R {
@@ -91,8 +91,8 @@ impl<R: Record> ErasedRecord for R {
         R::COUNTS.get(at).map(|tenant_of| tenant_of(self))
     }
 
-    fn summand(&self, at: usize, tx: &dyn Raw, payload: &[u8]) -> Option<Result<Summand>> {
-        R::SUMS.get(at).map(|sum| sum.summand(tx, payload))
+    fn sums(&self) -> &'static [&'static dyn Summed] {
+        R::SUMS
     }
 }
 
@@ -110,6 +110,6 @@ impl dyn ErasedRecord + '_ {
 
     /// Returns what the record with this payload adds to each sum.
     pub fn summands(&self, tx: &dyn Raw, payload: &[u8]) -> Vec<Result<Summand>> {
-        (0..).map_while(|at| self.summand(at, tx, payload)).collect()
+        self.sums().iter().map(|sum| sum.summand(tx, payload)).collect()
     }
 }

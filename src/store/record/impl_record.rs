@@ -53,7 +53,7 @@ macro_rules! impl_record {
             const TABLE: $crate::store::Table = $crate::store::Table::$table;
             $(const INDEXES: &'static [&'static dyn $crate::store::Indexed<Self>] = &$indexes;)?
             $(const COUNTS: &'static [$crate::store::Count<Self>] = &[$($count),+];)?
-            $(const SUMS: &'static [&'static $crate::store::Sum<Self>] = &$sums;)?
+            $(const SUMS: &'static [&'static dyn $crate::store::Summed] = &$sums;)?
             $(const REUSES_KEYS: bool = $reuses_keys;)?
             type Key = $key;
 

@@ -35,7 +35,7 @@ pub trait Record: Sized + 'static {
     /// The counts that include these records, which the store keeps up to date.
     const COUNTS: &'static [Count<Self>] = &[];
     /// The sums that include these records, which the store keeps up to date.
-    const SUMS: &'static [&'static Sum<Self>] = &[];
+    const SUMS: &'static [&'static dyn Summed] = &[];
     /// Whether a new record may get the key of a deleted one. The versions of such records come from a
     /// sequence of their table, so that no version is used twice.
     const REUSES_KEYS: bool = false;
@@ -273,12 +273,6 @@ impl<R: Record> Sum<R> {
         Self { name, of }
     }
 
-    /// Returns the key of the sum that a record adds to, and the amount.
-    fn summand(&self, tx: &dyn Raw, payload: &[u8]) -> Result<Summand> {
-        let (tenant, amount) = (self.of)(tx, &Row::read(payload)?)?;
-        Ok((sum_key(self.name, &tenant), amount))
-    }
-
     /// Returns the sum of a tenant.
     pub fn read(&self, tx: &impl Tx, tenant: &impl Key) -> Result<u64> {
         read_number(tx.as_dyn(), Table::Counts, &self.key(&tenant.encoded()))
@@ -286,12 +280,21 @@ impl<R: Record> Sum<R> {
 
     /// Returns the key of a tenant's sum in [`Table::Counts`].
     pub(in crate::store) fn key(&self, tenant: &[u8]) -> Vec<u8> {
-        sum_key(self.name, tenant)
+        let mut key = self.name.to_owned().encoded();
+        key.extend_from_slice(tenant);
+        key
     }
 }
 
-fn sum_key(name: &str, tenant: &[u8]) -> Vec<u8> {
-    let mut key = name.to_owned().encoded();
-    key.extend_from_slice(tenant);
-    key
+/// A [`Sum`] without its type of record.
+pub trait Summed: Sync {
+    /// Returns the key of the sum that the record with this payload adds to, and the amount.
+    fn summand(&self, tx: &dyn Raw, payload: &[u8]) -> Result<Summand>;
+}
+
+impl<R: Record> Summed for Sum<R> {
+    fn summand(&self, tx: &dyn Raw, payload: &[u8]) -> Result<Summand> {
+        let (tenant, amount) = (self.of)(tx, &Row::read(payload)?)?;
+        Ok((self.key(&tenant), amount))
+    }
 }
