@@ -123,8 +123,9 @@ fn printable_string(bytes: &mut impl Iterator<Item = u8>) -> String {
         match byte {
             b'"' => break,
             b'\\' => _ = bytes.next(),
-            b'.' | b'_' | b'[' | b']' => string.push(char::from(byte)),
-            _ if byte.is_ascii_alphanumeric() => string.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() || b"._[]".contains(&byte) => {
+                string.push(char::from(byte));
+            }
             _ => {}
         }
     }

@@ -41,7 +41,7 @@ pub struct IndexEntry {
 /// The tenant whose count includes a record; `None` if the count omits the record.
 type CountedTenant = Option<Vec<u8>>;
 
-/// A [`Record`].
+/// A [`Record`] of any type.
 pub trait ErasedRecord {
     /// Returns the encoded primary key.
     fn encoded_key(&self) -> Vec<u8>;
