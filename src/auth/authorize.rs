@@ -18,7 +18,7 @@ use crate::resources::members::{self, Membership};
 use crate::resources::organizations::{self, Organization};
 use crate::resources::projects;
 use crate::resources::users::{self, User};
-use crate::store::{AnyTx, Raw, Tx};
+use crate::store::{Raw, Tx};
 
 use super::caller::{Caller, CallerKey, Credential};
 use super::requirements::{PathTarget, Requirements};
@@ -69,7 +69,6 @@ impl AuthContext {
 /// # Errors
 /// 401, 404 or 403, in the order that `docs/spec/authentication.md` describes.
 pub fn authorize(tx: &dyn Raw, auth: &AuthRequest, now: Timestamp) -> Result<AuthContext> {
-    let tx = &AnyTx(tx);
     let key = CallerKey::find(tx, &auth.credential, now)?;
     let user = tx.meta::<User>(&key.permissions.user)?.filter(|user| user.is_active);
     let user = user.ok_or_else(Error::authentication_failed)?;
@@ -82,7 +81,7 @@ pub fn authorize(tx: &dyn Raw, auth: &AuthRequest, now: Timestamp) -> Result<Aut
 /// # Errors
 /// 404 or 403, as [`authorize`].
 pub(super) fn admit(
-    tx: &AnyTx<'_>,
+    tx: &dyn Raw,
     caller: Caller,
     (requirements, target): (Requirements, PathTarget),
     ids: &PathIds,
@@ -122,7 +121,7 @@ struct ResolvedPath {
 }
 
 fn resolve_path(
-    tx: &AnyTx<'_>,
+    tx: &dyn Raw,
     (target, ids): (PathTarget, &PathIds),
     user: &users::Meta,
     only: &[ProjectId],
@@ -154,7 +153,7 @@ fn resolve_path(
     }
 }
 
-fn find_organization(tx: &AnyTx<'_>, id: &str, user: &users::Meta) -> Result<organizations::Meta> {
+fn find_organization(tx: &dyn Raw, id: &str, user: &users::Meta) -> Result<organizations::Meta> {
     let id = match id {
         "@current" => members::current_organization(tx, user)?,
         id => id.parse().ok(),
@@ -167,7 +166,7 @@ fn find_organization(tx: &AnyTx<'_>, id: &str, user: &users::Meta) -> Result<org
 }
 
 fn find_project(
-    tx: &AnyTx<'_>,
+    tx: &dyn Raw,
     id: &str,
     user: &users::Meta,
     only: &[ProjectId],
@@ -183,7 +182,7 @@ fn find_project(
 
 /// Resolves `@current` as a project.
 fn current_project(
-    tx: &AnyTx<'_>,
+    tx: &dyn Raw,
     user: &users::Meta,
     only: &[ProjectId],
 ) -> Result<Option<projects::Meta>> {
@@ -243,7 +242,7 @@ fn require_unscoped_key(key: &KeyPermissions, what: &str) -> Result<()> {
 }
 
 /// Allows admins to invite, and plain members if the organization's settings do.
-fn require_can_invite(tx: &AnyTx<'_>, member: &Membership) -> Result<()> {
+fn require_can_invite(tx: &dyn Raw, member: &Membership) -> Result<()> {
     if member.level.is_admin()
         || tx.get::<Organization>(&member.organization)?.fields.members_can_invite
     {
@@ -255,7 +254,7 @@ fn require_can_invite(tx: &AnyTx<'_>, member: &Membership) -> Result<()> {
 /// Returns the caller's membership. As in PostHog, the error depends on the target: a project that the caller may not
 /// see is 404, and an object inside it is 403.
 fn require_membership(
-    tx: &AnyTx<'_>,
+    tx: &dyn Raw,
     target: PathTarget,
     (organization, project): (&organizations::Meta, Option<&projects::Meta>),
     user: &users::Meta,

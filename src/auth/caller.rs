@@ -12,7 +12,7 @@ use crate::resources::members::{self, Membership};
 use crate::resources::organizations::{self, Organization};
 use crate::resources::sessions::{self, LiveSession, VerifiedSession};
 use crate::resources::{projects, users};
-use crate::store::{Order, Tx, WriteTx};
+use crate::store::{Order, Raw, Tx, WriteTx};
 
 use super::key_cache::VerifiedKey;
 
@@ -28,7 +28,7 @@ pub struct Caller {
 impl Caller {
     /// Returns the organizations that the key is restricted to, directly or by their projects, or `None` for an
     /// unrestricted key.
-    fn scoped_organizations(&self, tx: &impl Tx) -> Result<Option<BTreeSet<OrganizationId>>> {
+    fn scoped_organizations(&self, tx: &dyn Raw) -> Result<Option<BTreeSet<OrganizationId>>> {
         let only = self.key.scoped_organizations();
         let only: Option<BTreeSet<_>> = only.map(|only| only.iter().copied().collect());
         let Some(projects) = self.key.scoped_projects() else { return Ok(only) };
@@ -43,7 +43,7 @@ impl Caller {
     /// key's restrictions must include it, and it must allow the caller to use API keys, if the caller uses one.
     pub fn open_membership(
         &self,
-        tx: &impl Tx,
+        tx: &dyn Raw,
         organization: OrganizationId,
     ) -> Result<Option<Membership>> {
         if !self.may_name(tx, organization)? {
@@ -56,13 +56,13 @@ impl Caller {
     }
 
     /// Returns whether the key's restrictions include the organization.
-    pub(super) fn may_name(&self, tx: &impl Tx, organization: OrganizationId) -> Result<bool> {
+    pub(super) fn may_name(&self, tx: &dyn Raw, organization: OrganizationId) -> Result<bool> {
         let named = self.scoped_organizations(tx)?;
         Ok(named.is_none_or(|named| named.contains(&organization)))
     }
 
     /// Returns at most `limit` memberships of such organizations, the oldest first.
-    pub fn open_memberships(&self, tx: &impl Tx, limit: usize) -> Result<Vec<Membership>> {
+    pub fn open_memberships(&self, tx: &dyn Raw, limit: usize) -> Result<Vec<Membership>> {
         let mut open = Vec::new();
         let Some(named) = self.scoped_organizations(tx)? else {
             tx.walk_until(&members::BY_USER, &self.user.id, 0, Order::Ascending, |row| {
@@ -90,7 +90,7 @@ impl Caller {
     }
 
     /// Returns whether the member's organization exists and allows the member to use what the caller uses.
-    fn is_accepted(&self, tx: &impl Tx, member: &Membership) -> Result<bool> {
+    fn is_accepted(&self, tx: &dyn Raw, member: &Membership) -> Result<bool> {
         let organization = tx.meta::<Organization>(&member.organization)?;
         Ok(organization.is_some_and(|organization| self.key.is_allowed_in(&organization, member)))
     }
@@ -113,7 +113,7 @@ impl CallerKey {
     ///
     /// # Errors
     /// 401 if it is no longer valid.
-    pub(super) fn find(tx: &impl Tx, credential: &Credential, now: Timestamp) -> Result<Self> {
+    pub(super) fn find(tx: &dyn Raw, credential: &Credential, now: Timestamp) -> Result<Self> {
         match credential {
             Credential::Key(presented) => {
                 // A rotated secret stays valid during its grace period.

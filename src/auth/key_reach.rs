@@ -7,7 +7,7 @@ use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId};
 use crate::resources::api_keys::KeyPermissions;
 use crate::resources::{members, projects};
-use crate::store::{AnyTx, Order, Tx, Window};
+use crate::store::{Order, Raw, Window};
 
 use super::authorize::{PathIds, admit};
 use super::caller::{Caller, CallerKey};
@@ -37,7 +37,7 @@ pub struct KeyReach<'c> {
 impl<'c> KeyReach<'c> {
     /// Finds the tenants that a key of the caller's user with these permissions reaches.
     pub fn of(
-        tx: &impl Tx,
+        tx: &dyn Raw,
         requester: &'c Caller,
         (id, permissions): (ApiKeyId, KeyPermissions),
         now: Timestamp,
@@ -79,7 +79,7 @@ impl<'c> KeyReach<'c> {
     /// Returns why the key could not use the route, or `None` if it could for at least one tenant.
     pub fn refusal(
         &mut self,
-        tx: &impl Tx,
+        tx: &dyn Raw,
         route: (Requirements, PathTarget),
     ) -> Result<Option<Error>> {
         if let Some((_, known)) = self.known.iter().find(|(known, _)| *known == route) {
@@ -92,7 +92,7 @@ impl<'c> KeyReach<'c> {
 
     fn decide(
         &self,
-        tx: &impl Tx,
+        tx: &dyn Raw,
         (requirements, target): (Requirements, PathTarget),
     ) -> Result<Option<Error>> {
         if self.is_expired {
@@ -123,7 +123,7 @@ impl<'c> KeyReach<'c> {
     /// Returns why the key could not use the route for this tenant.
     fn refusal_at(
         &self,
-        tx: &impl Tx,
+        tx: &dyn Raw,
         (requirements, target): (Requirements, PathTarget),
         Candidate { ids, organization }: &Candidate,
     ) -> Result<Option<Error>> {
@@ -173,7 +173,7 @@ impl Candidate {
 
 /// Returns a project of the organization that the user may see.
 fn first_project(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     requester: &Caller,
     organization: OrganizationId,
 ) -> Result<Option<ProjectId>> {

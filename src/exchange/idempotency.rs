@@ -15,8 +15,8 @@ use crate::base::json::null_members;
 use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, ProjectId, RequesterId};
 use crate::store::{
-    Index, Key, Order, Owner, Record, RecordType, RecordTypeOf, Redaction, Reference, Table, Tx,
-    Window, WriteTx, impl_record,
+    Index, Key, Order, Owner, Raw, Record, RecordType, RecordTypeOf, Redaction, Reference, Table,
+    Tx, Window, WriteTx, impl_record,
 };
 
 /// The types of records of stored responses. An export without secrets omits them.
@@ -208,7 +208,7 @@ impl_record!(StoredObjectRef {
 /// # Errors
 /// 422 if the request was sent with another body.
 pub fn find(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     once: &IdempotencyKey,
     now: Timestamp,
 ) -> Result<Option<IdempotentResponse>> {
@@ -266,7 +266,7 @@ pub fn store(
 }
 
 /// Returns whether a stored response has expired.
-pub fn has_expired(tx: &impl Tx, now: Timestamp) -> Result<bool> {
+pub fn has_expired(tx: &dyn Raw, now: Timestamp) -> Result<bool> {
     let mut oldest = tx.keys(&BY_MOMENT, &(), 1)?.into_iter();
     oldest.next().map_or(Ok(false), |key| is_expired(tx, &key, now))
 }
@@ -283,7 +283,7 @@ pub fn delete_expired(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-fn is_expired(tx: &impl Tx, key: &<StoredResponse as Record>::Key, now: Timestamp) -> Result<bool> {
+fn is_expired(tx: &dyn Raw, key: &<StoredResponse as Record>::Key, now: Timestamp) -> Result<bool> {
     Ok(tx.meta::<StoredResponse>(key)?.is_some_and(|kept| now >= kept.at.plus(RETENTION)))
 }
 

@@ -8,7 +8,7 @@ pub(crate) use crate::base::time::Timestamp;
 pub(crate) use crate::exchange::etag::Versioned;
 pub(crate) use crate::exchange::response::{ApiResponse, ApiResult};
 pub(crate) use crate::input::Parsed;
-pub(crate) use crate::store::{Order, Tx, Window};
+pub(crate) use crate::store::{Order, Raw, Tx, Window};
 
 pub(crate) use super::body::{IgnoredBody, JsonBody};
 pub(crate) use super::paging::PageParams;

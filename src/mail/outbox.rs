@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
 use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
-use crate::store::{Index, Key, Snapshot, Table, Tx, WriteTx, impl_record};
+use crate::store::{Index, Key, Raw, Snapshot, Table, Tx, WriteTx, impl_record};
 
 use super::mailbox::mailbox;
 use super::pace::{self, PaceKey};
@@ -128,7 +128,7 @@ impl_record!(OutboxMessage {
 ///
 /// # Errors
 /// 400 `limit_reached`.
-pub fn require_room(tx: &impl Tx, organization: OrganizationId) -> Result<()> {
+pub fn require_room(tx: &dyn Raw, organization: OrganizationId) -> Result<()> {
     if tx.count::<OutboxMessage>(&organization)? >= MAX_QUEUED {
         let text = "This organization has the maximum number of mails waiting to be sent";
         return Err(Error::limit_reached(format!("{text} ({MAX_QUEUED}).")));
@@ -202,7 +202,7 @@ pub fn cancel(tx: &mut WriteTx<'_>, id: OutboxMessageId) -> Result<()> {
 }
 
 /// Returns a mail, if it is still in the outbox.
-pub fn find(tx: &impl Tx, id: OutboxMessageId) -> Result<Option<OutboxMessage>> {
+pub fn find(tx: &dyn Raw, id: OutboxMessageId) -> Result<Option<OutboxMessage>> {
     tx.meta::<OutboxMessage>(&id)
 }
 

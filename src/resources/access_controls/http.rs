@@ -177,7 +177,7 @@ async fn refuse<R: Shared>(at: ReadAccess<InProject>, PathId(named): PathId<R::R
 
 /// Returns the live object that a path names, and the caller's level on it.
 fn get_object<R: Shared>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     named: &R::Ref,
 ) -> Result<(Object, AccessLevel)> {

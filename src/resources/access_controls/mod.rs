@@ -35,7 +35,7 @@ struct ListedSubject {
 /// # Errors
 /// 400 if it names both a member and a role, or one that the organization does not have.
 fn find_subject(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     member: &Patch<MembershipId>,
     role: &Patch<Uuid>,
@@ -62,7 +62,7 @@ fn find_subject(
 /// Returns the subject of a rule for a list; `None` if lists omit the rule. They omit rules for removed roles, and rules
 /// for members that the list of members omits.
 fn listed_subject(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     subject: Subject,
 ) -> Result<Option<ListedSubject>> {
@@ -108,7 +108,7 @@ pub fn update(
 }
 
 /// Renders the rules on a project, in the order of their creation, with the caller's own access.
-pub fn body(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
+pub fn body(tx: &dyn Raw, tenant: &InProject) -> Result<Vec<u8>> {
     let level = grants::level_of(tx, &tenant.project, &tenant.member)?;
     let body = ProjectAccessControls {
         access_controls: WrittenBy(&mut |out| write_rules_on_project(tx, tenant, out)),
@@ -120,7 +120,7 @@ pub fn body(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
     body.to_json(2 * RULE_SIZE)
 }
 
-fn write_rules_on_project(tx: &impl Tx, tenant: &InProject, out: &mut Vec<u8>) -> Result<()> {
+fn write_rules_on_project(tx: &dyn Raw, tenant: &InProject, out: &mut Vec<u8>) -> Result<()> {
     let projects::Meta { organization, id, .. } = tenant.project;
     let mut found: Vec<Grant> = collect::<Grant, _, _>(tx, &(organization, id), Some)?;
     found.sort_by_key(|grant| grant.created_at);
@@ -226,7 +226,7 @@ fn put(
 
 /// Returns whether the caller is an admin of the organization, or of the project by a rule that names the caller or a role
 /// of the caller. The rule for everyone does not count: it would let every member open objects that rules hide.
-pub fn runs_project(tx: &impl Tx, tenant: &InProject) -> Result<bool> {
+pub fn runs_project(tx: &dyn Raw, tenant: &InProject) -> Result<bool> {
     let InProject { member, project } = tenant;
     if member.level.is_admin() {
         return Ok(true);
@@ -240,7 +240,7 @@ pub fn runs_project(tx: &impl Tx, tenant: &InProject) -> Result<bool> {
 ///
 /// # Errors
 /// 403 if the caller may neither view the object nor edit its rules.
-pub fn require_read(tx: &impl Tx, tenant: &InProject, level: AccessLevel) -> Result<bool> {
+pub fn require_read(tx: &dyn Raw, tenant: &InProject, level: AccessLevel) -> Result<bool> {
     let can_edit = level.can_manage(runs_project(tx, tenant)?);
     if !can_edit {
         level.require(AccessLevel::Viewer)?;
@@ -253,7 +253,7 @@ pub fn require_read(tx: &impl Tx, tenant: &InProject, level: AccessLevel) -> Res
 /// # Errors
 /// 403 if the caller may neither view the object nor edit its rules.
 pub fn body_of_one(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     object: Object,
     level: AccessLevel,
@@ -274,7 +274,7 @@ pub fn body_of_one(
 
 /// Renders the rules on all objects of each kind in a project with the caller's own access. The level of the caller
 /// is that on the objects of `kind`.
-pub fn body_of_all(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Vec<u8>> {
+pub fn body_of_all(tx: &dyn Raw, tenant: &InProject, kind: Kind) -> Result<Vec<u8>> {
     let on_kind = rules::level_on_all(tx, tenant, kind)?;
     let of_kinds = || Kind::ALL.iter().map(|kind| (*kind, None));
     let body = ObjectAccessControls {
@@ -289,7 +289,7 @@ pub fn body_of_all(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Vec<u
 
 /// Appends the rules on these objects in the order of their creation.
 fn write_rules(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     targets: impl IntoIterator<Item = (Kind, Option<u64>)>,
     out: &mut Vec<u8>,

@@ -109,13 +109,13 @@ pub struct DecidingRule {
 
 /// Returns whether a project has rules on a kind of objects. Without such a rule everyone is an editor, and no
 /// other rule needs to be read.
-pub fn exist(tx: &impl Tx, project: ProjectId, kind: Kind) -> Result<bool> {
+pub fn exist(tx: &dyn Raw, project: ProjectId, kind: Kind) -> Result<bool> {
     Ok(tx.count::<AccessRule>(&(project, kind))? > 0)
 }
 
 /// Returns the subjects of rules on a kind of objects that name the caller: the user and the user's roles. Reads the
 /// roles only if such a rule names one.
-fn named_subjects(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Vec<Subject>> {
+fn named_subjects(tx: &dyn Raw, tenant: &InProject, kind: Kind) -> Result<Vec<Subject>> {
     let Membership { organization, user, .. } = tenant.member;
     let mut subjects = vec![Subject::User(user)];
     if tx.count::<AccessRule>(&(tenant.project.id, kind, true))? > 0 {
@@ -163,7 +163,7 @@ impl RuleLevels {
 
 impl CallerRules {
     /// Reads all rules on objects of this kind in the project that apply to the caller.
-    pub fn of(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Self> {
+    pub fn of(tx: &dyn Raw, tenant: &InProject, kind: Kind) -> Result<Self> {
         let (organization, project) = (tenant.member.organization, tenant.project.id);
         let mut found = Self::default();
         if !exist(tx, project, kind)? {
@@ -217,7 +217,7 @@ impl CallerRules {
 
 /// Returns the rule that gives the caller a level on one object; `None` if no rule applies.
 pub fn find_deciding(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     object: Object,
 ) -> Result<Option<DecidingRule>> {
@@ -225,19 +225,19 @@ pub fn find_deciding(
 }
 
 /// Returns the level that rules give the caller on one object; `None` if no rule applies.
-pub fn level_on(tx: &impl Tx, tenant: &InProject, object: Object) -> Result<Option<AccessLevel>> {
+pub fn level_on(tx: &dyn Raw, tenant: &InProject, object: Object) -> Result<Option<AccessLevel>> {
     Ok(find_deciding(tx, tenant, object)?.map(|rule| rule.level))
 }
 
 /// Returns the level that rules give the caller on all objects of a kind in the project; `None` if no rule
 /// applies.
-pub fn level_on_all(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Option<AccessLevel>> {
+pub fn level_on_all(tx: &dyn Raw, tenant: &InProject, kind: Kind) -> Result<Option<AccessLevel>> {
     let rule = decide(tx, tenant, kind, None, &OF_KIND)?;
     Ok(rule.map(|rule| rule.level))
 }
 
 fn decide(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     kind: Kind,
     number: Option<u64>,
@@ -260,7 +260,7 @@ fn decide(
 }
 
 /// Returns the level that the rule with this key gives, if it exists.
-pub fn level_for(tx: &impl Tx, key: &RuleKey) -> Result<Option<AccessLevel>> {
+pub fn level_for(tx: &dyn Raw, key: &RuleKey) -> Result<Option<AccessLevel>> {
     Ok(tx.meta::<AccessRule>(key)?.map(|rule| rule.level))
 }
 
@@ -312,7 +312,7 @@ type OfKind = (ProjectId, Kind);
 ///
 /// # Errors
 /// 400 if its rules reached a limit.
-fn require_room(tx: &impl Tx, key: &RuleKey) -> Result<()> {
+fn require_room(tx: &dyn Raw, key: &RuleKey) -> Result<()> {
     let (project, kind, object, _) = *key;
     let (of, word) = ((project, kind), kind.as_str());
     let reached = match object {
@@ -330,7 +330,7 @@ fn require_room(tx: &impl Tx, key: &RuleKey) -> Result<()> {
     Err(Error::limit_reached(format!("Reached the limit of {reached}.")))
 }
 
-fn has_room_on_kinds(tx: &impl Tx, project: ProjectId) -> Result<bool> {
+fn has_room_on_kinds(tx: &dyn Raw, project: ProjectId) -> Result<bool> {
     let mut left = MAX_ON_KINDS;
     for kind in Kind::ALL {
         left -= count(tx, (project, *kind), None, left)?;
@@ -339,7 +339,7 @@ fn has_room_on_kinds(tx: &impl Tx, project: ProjectId) -> Result<bool> {
 }
 
 /// Counts the rules on one object, or on all objects of a kind, up to `limit`.
-fn count(tx: &impl Tx, of: OfKind, object: Option<u64>, limit: usize) -> Result<usize> {
+fn count(tx: &dyn Raw, of: OfKind, object: Option<u64>, limit: usize) -> Result<usize> {
     let mut count = 0;
     let window = Window { offset: 0, limit, order: Order::Ascending };
     tx.scan::<AccessRule, _>(&(of.0, of.1, object), window, |_| {
@@ -350,7 +350,7 @@ fn count(tx: &impl Tx, of: OfKind, object: Option<u64>, limit: usize) -> Result<
 }
 
 /// Returns whether an object may have rules of its own: it has some, or fewer than [`MAX_OBJECTS`] of its kind have.
-fn has_room_for_object(tx: &impl Tx, of: OfKind, number: u64) -> Result<bool> {
+fn has_room_for_object(tx: &dyn Raw, of: OfKind, number: u64) -> Result<bool> {
     if tx.count::<AccessRule>(&of)? < MAX_OBJECTS || next_object(tx, of, number)? == Some(number) {
         return Ok(true);
     }
@@ -365,7 +365,7 @@ fn has_room_for_object(tx: &impl Tx, of: OfKind, number: u64) -> Result<bool> {
 }
 
 /// Returns the first object of the kind that has rules of its own and at least the number `from`.
-fn next_object(tx: &impl Tx, (project, kind): OfKind, from: u64) -> Result<Option<u64>> {
+fn next_object(tx: &dyn Raw, (project, kind): OfKind, from: u64) -> Result<Option<u64>> {
     let (from, until) = ((project, kind, Some(from)), (project, kind, None::<u64>));
     let mut found = None;
     tx.scan_between::<AccessRule, _>(&from, &until, Order::Ascending, |row| {

@@ -26,14 +26,14 @@ pub trait Shared: Record {
 
     /// Returns the object of the project that a path names; `None` if it does not exist. It may be deleted.
     fn find_named(
-        tx: &impl Tx,
+        tx: &dyn Raw,
         project: ProjectId,
         named: &Self::Ref,
     ) -> Result<Option<Self::Meta>>;
 
     /// Returns the object of the project that a path names; `None` if it does not exist or is deleted.
     fn find_live(
-        tx: &impl Tx,
+        tx: &dyn Raw,
         project: ProjectId,
         named: &Self::Ref,
     ) -> Result<Option<Self::Meta>> {
@@ -45,12 +45,12 @@ pub trait Shared: Record {
     ///
     /// # Errors
     /// 404 if it does not exist or is deleted.
-    fn get_live(tx: &impl Tx, project: ProjectId, named: &Self::Ref) -> Result<Self::Meta> {
+    fn get_live(tx: &dyn Raw, project: ProjectId, named: &Self::Ref) -> Result<Self::Meta> {
         Self::find_live(tx, project, named)?.ok_or_else(Error::not_found)
     }
 
     /// Returns whether the object's own restriction lets the caller edit it. Access rules are a separate check.
-    fn lets_edit(tx: &impl Tx, tenant: &InProject, meta: &Self::Meta) -> Result<bool>;
+    fn lets_edit(tx: &dyn Raw, tenant: &InProject, meta: &Self::Meta) -> Result<bool>;
 }
 
 /// The metadata that all types of [`Shared`] objects have.
@@ -70,7 +70,7 @@ pub struct SharedMeta {
 
 /// Returns the caller's level on one object.
 pub fn level_on<R: Shared>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     meta: &R::Meta,
 ) -> Result<AccessLevel> {
@@ -83,7 +83,7 @@ pub fn level_on<R: Shared>(
 ///
 /// # Errors
 /// 403 otherwise.
-pub fn require_can_create<R: Shared>(tx: &impl Tx, tenant: &InProject) -> Result<()> {
+pub fn require_can_create<R: Shared>(tx: &dyn Raw, tenant: &InProject) -> Result<()> {
     let ruled = rules::level_on_all(tx, tenant, R::KIND)?;
     levels::on_object(&tenant.member, None, ruled).require(AccessLevel::Editor)
 }
@@ -98,7 +98,7 @@ pub struct CallerLevels<'p, R> {
 
 impl<'p, R: Shared> CallerLevels<'p, R> {
     /// Reads the rules. They do not apply to admins.
-    pub fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
+    pub fn of(tx: &dyn Raw, tenant: &'p InProject) -> Result<Self> {
         let rules = if tenant.member.level.is_admin() {
             CallerRules::default()
         } else {
@@ -132,7 +132,7 @@ impl<'p, R: Shared> CallerLevels<'p, R> {
     ///
     /// # Errors
     /// 403 otherwise.
-    pub fn require_list(&self, tx: &impl Tx) -> Result<()> {
+    pub fn require_list(&self, tx: &dyn Raw) -> Result<()> {
         let allowed = self.default_level().require(AccessLevel::Viewer);
         if allowed.is_ok() || self.rules.grants_any() || self.owns_any(tx)? {
             return Ok(());
@@ -140,7 +140,7 @@ impl<'p, R: Shared> CallerLevels<'p, R> {
         allowed
     }
 
-    fn owns_any(&self, tx: &impl Tx) -> Result<bool> {
+    fn owns_any(&self, tx: &dyn Raw) -> Result<bool> {
         let mut owns = false;
         let me = Some(self.tenant.member.user);
         let first = Window { offset: 0, limit: 1, order: Order::Ascending };
@@ -156,7 +156,7 @@ impl<'p, R: Shared> CallerLevels<'p, R> {
     /// if the caller's level on all objects does not allow viewing.
     pub fn hidden<T: Eq + Hash>(
         &self,
-        tx: &impl Tx,
+        tx: &dyn Raw,
         pick: impl Fn(&R::Meta) -> Option<T>,
     ) -> Result<HashSet<T>> {
         let project = self.tenant.project.id;

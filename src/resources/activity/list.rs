@@ -53,7 +53,7 @@ impl Filter {
 /// Returns the number of entries that match `filter` and are visible to the caller, and those in `window` as the items
 /// of a JSON array. `caller` is the user that `@me` names.
 pub fn list(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     visibility: &Visibility,
     caller: UserId,
     filter: &Filter,
@@ -88,7 +88,7 @@ pub fn list(
 /// Lists by checking each candidate entry against the caller's rights and the filter. Searches the newest `most` entries
 /// that the caller may read: hidden entries do not count as positions.
 fn list_checked(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     visibility: &Visibility,
     filter: &Filter,
     actor: Option<UserId>,
@@ -114,7 +114,7 @@ fn list_checked(
 
 /// Visits the candidates, newest first, with the index that selects the fewest entries.
 fn walk(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     log: LogScope,
     filter: &Filter,
     actor: Option<UserId>,
@@ -151,7 +151,7 @@ struct EntryItems {
 }
 
 impl EntryItems {
-    fn push(&mut self, tx: &impl Tx, row: &Row<'_, Entry>) -> Result<()> {
+    fn push(&mut self, tx: &dyn Raw, row: &Row<'_, Entry>) -> Result<()> {
         let entry = EntryBody {
             id: row.meta.id,
             user: self.users.find(tx, row.meta.user)?,

@@ -294,7 +294,7 @@ type EntryKey = <Entry as Record>::Key;
 
 /// Returns the keys of entries older than `cutoff`, in all organizations. Entries are kept forever unless the operator
 /// sets a retention time. Returns at most as many keys as one transaction deletes.
-pub fn find_expired(tx: &impl Tx, cutoff: Timestamp) -> Result<Vec<EntryKey>> {
+pub fn find_expired(tx: &dyn Raw, cutoff: Timestamp) -> Result<Vec<EntryKey>> {
     let mut keys: Vec<EntryKey> = Vec::new();
     let mut from = (NO_ORGANIZATION, Timestamp::MIN);
     while let Some(organization) = organization_from(tx, from)? {
@@ -313,7 +313,7 @@ pub fn find_expired(tx: &impl Tx, cutoff: Timestamp) -> Result<Vec<EntryKey>> {
 
 /// Returns the organization of the first entry at or after `from`.
 fn organization_from(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     from: (OrganizationId, Timestamp),
 ) -> Result<Option<OrganizationId>> {
     let mut found = None;

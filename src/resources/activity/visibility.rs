@@ -32,7 +32,7 @@ pub(super) struct LogScope {
 
 impl LogScope {
     /// Returns the number of entries in the log, including hidden ones.
-    fn length(self, tx: &impl Tx) -> Result<u64> {
+    fn length(self, tx: &dyn Raw) -> Result<u64> {
         match self.project {
             None => tx.count::<Entry>(&in_organization(self.organization)),
             Some(id) => tx.count::<Entry>(&in_project(id)),
@@ -57,7 +57,7 @@ impl Visibility {
     /// Returns what a member may read of the organization's log. Admins and owners may read all of it. Other members
     /// may not read entries of projects that they cannot see or that were deleted, of keys, or of objects that
     /// access controls hide from them.
-    pub fn of_organization(tx: &impl Tx, member: &Membership) -> Result<Self> {
+    pub fn of_organization(tx: &dyn Raw, member: &Membership) -> Result<Self> {
         let log = LogScope { organization: member.organization, project: None };
         if member.level.is_admin() {
             return Ok(Self { log, projects: None });
@@ -73,7 +73,7 @@ impl Visibility {
     }
 
     /// Returns what a member may read of a project's log, by the same rules.
-    pub fn of_project(tx: &impl Tx, tenant: &InProject) -> Result<Self> {
+    pub fn of_project(tx: &dyn Raw, tenant: &InProject) -> Result<Self> {
         let project = tenant.project.id;
         let organization = tenant.project.organization;
         let log = LogScope { organization, project: Some(project) };
@@ -96,7 +96,7 @@ impl Visibility {
     }
 
     /// Returns the number of entries that the member may read, and whether that is the whole log.
-    pub(super) fn count(&self, tx: &impl Tx) -> Result<(u64, bool)> {
+    pub(super) fn count(&self, tx: &dyn Raw) -> Result<(u64, bool)> {
         let length = self.log.length(tx)?;
         let Some(within) = &self.projects else { return Ok((length, true)) };
         let mut count = match self.log.project {
@@ -117,7 +117,7 @@ impl Visibility {
 
 /// Returns whether a member may read one entry, by the same rules. Reads only what decides about this entry.
 pub(super) fn shows_to(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     member: &Membership,
     entry: &Meta,
     entity: &EntityRef<'_>,
@@ -138,20 +138,20 @@ pub(super) fn shows_to(
     }
 }
 
-fn can_view<R: Shared>(tx: &impl Tx, tenant: &InProject, object: Object) -> Result<bool> {
+fn can_view<R: Shared>(tx: &dyn Raw, tenant: &InProject, object: Object) -> Result<bool> {
     let key = R::key_of(tenant.project.id, object.number());
     let Some(meta) = tx.meta::<R>(&key)? else { return Ok(true) };
     Ok(level_on::<R>(tx, tenant, &meta)?.can_view())
 }
 
 /// Returns the objects of a project, including deleted ones, that access controls hide from a member.
-fn hidden_objects(tx: &impl Tx, tenant: &InProject) -> Result<HashSet<Object>> {
+fn hidden_objects(tx: &dyn Raw, tenant: &InProject) -> Result<HashSet<Object>> {
     let mut hidden = hidden_records::<Dashboard>(tx, tenant)?;
     hidden.extend(hidden_records::<Insight>(tx, tenant)?);
     Ok(hidden)
 }
 
-fn hidden_records<R: Shared>(tx: &impl Tx, tenant: &InProject) -> Result<HashSet<Object>> {
+fn hidden_records<R: Shared>(tx: &dyn Raw, tenant: &InProject) -> Result<HashSet<Object>> {
     let object = |meta: &R::Meta| Some(R::shared(meta).object);
     CallerLevels::<R>::of(tx, tenant)?.hidden(tx, object)
 }

@@ -190,7 +190,7 @@ output! {
 ///
 /// # Errors
 /// 404 if the key does not exist.
-pub fn body(tx: &impl Tx, id: ApiKeyId) -> Result<Versioned> {
+pub fn body(tx: &dyn Raw, id: ApiKeyId) -> Result<Versioned> {
     body_with(tx, id, None)
 }
 
@@ -198,14 +198,14 @@ pub fn body(tx: &impl Tx, id: ApiKeyId) -> Result<Versioned> {
 ///
 /// # Errors
 /// 404 if the key does not exist.
-pub fn body_with(tx: &impl Tx, id: ApiKeyId, value: Option<&str>) -> Result<Versioned> {
+pub fn body_with(tx: &dyn Raw, id: ApiKeyId, value: Option<&str>) -> Result<Versioned> {
     let read = |row: Row<'_, ApiKey>| Ok((row.version, row.into_record()?));
     let (version, key) = tx.view(&id, read)?.ok_or_else(Error::not_found)?;
     Ok(Versioned::new(version, body_of(tx, &key, value)?.to_json(512)?))
 }
 
 /// Returns all keys of a user, newest first, as a JSON array. [`issue`](super::issue) limits their number.
-pub fn list(tx: &impl Tx, user: UserId) -> Result<Vec<u8>> {
+pub fn list(tx: &dyn Raw, user: UserId) -> Result<Vec<u8>> {
     let mut keys: Vec<ApiKey> = Vec::new();
     tx.walk(&BY_USER, &user, Window::all(Order::Ascending), |row| {
         keys.push(row.into_record()?);
@@ -220,7 +220,7 @@ pub fn list(tx: &impl Tx, user: UserId) -> Result<Vec<u8>> {
 }
 
 fn body_of<'a>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     key: &'a ApiKey,
     value: Option<&'a str>,
 ) -> Result<PersonalApiKeyBody<'a>> {

@@ -215,7 +215,7 @@ async fn of_new_key(
 
 /// Returns the operations that require a key and can succeed, in the order of the OpenAPI document, as a JSON array.
 fn operations(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     requester: &Caller,
     key: (ApiKeyId, KeyPermissions),
     specs: &[RouteSpec],

@@ -20,7 +20,7 @@ const MAX_KEYS: usize = 100;
 ///
 /// # Errors
 /// 404 if the user has no such key.
-pub fn get_own(tx: &impl Tx, user: UserId, id: ApiKeyId) -> Result<ApiKey> {
+pub fn get_own(tx: &dyn Raw, user: UserId, id: ApiKeyId) -> Result<ApiKey> {
     tx.find(&id)?.filter(|key: &ApiKey| key.meta.user == user).ok_or_else(Error::not_found)
 }
 
@@ -29,7 +29,7 @@ pub fn get_own(tx: &impl Tx, user: UserId, id: ApiKeyId) -> Result<ApiKey> {
 /// # Errors
 /// 404 if the user has no such key, 403 if it has more access.
 pub(super) fn get_manageable(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     grantor: &KeyPermissions,
     id: ApiKeyId,
 ) -> Result<ApiKey> {
@@ -43,7 +43,7 @@ pub(super) fn get_manageable(
 }
 
 fn require_within_grantor(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     wanted: &KeyPermissions,
     grantor: &KeyPermissions,
 ) -> Result<()> {
@@ -56,7 +56,7 @@ fn require_within_grantor(
 /// # Errors
 /// 403 for another organization or project, and for one that does not exist.
 fn require_included(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     grantor: &KeyPermissions,
     organizations: &[OrganizationId],
     projects: &[ProjectId],
@@ -78,7 +78,7 @@ fn exceeds_error(fields: &str) -> Error {
 /// # Errors
 /// 400 for an invalid field or if the user has too many keys, 403 if the key would have more access than the caller's.
 pub fn require_issuable(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     grantor: &KeyPermissions,
     new: &Parsed<PersonalApiKeyFields>,
     now: Timestamp,
@@ -92,7 +92,7 @@ pub fn require_issuable(
 /// # Errors
 /// 400 for an invalid field, 403 if the key would have more access than the caller's.
 pub fn issuable_permissions(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     grantor: &KeyPermissions,
     access: &Parsed<PersonalApiKeyAccess>,
     now: Timestamp,
@@ -106,7 +106,7 @@ pub fn issuable_permissions(
 
 /// Returns the permissions of the key to create, if the caller's key may grant them.
 fn requested_permissions(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     grantor: &KeyPermissions,
     new: &PersonalApiKeyFields,
     now: Timestamp,
@@ -163,7 +163,7 @@ fn require_future(end: &Patch<Timestamp>, now: Timestamp) -> Result<()> {
 /// # Errors
 /// 400 at `scoped_organizations`.
 pub(super) fn require_organizations(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     user: UserId,
     named: &[OrganizationId],
 ) -> Result<()> {
@@ -183,7 +183,7 @@ pub(super) fn require_organizations(
 ///
 /// # Errors
 /// 400 at `scoped_teams`.
-pub(super) fn require_teams(tx: &impl Tx, user: UserId, named: &[ProjectId]) -> Result<()> {
+pub(super) fn require_teams(tx: &dyn Raw, user: UserId, named: &[ProjectId]) -> Result<()> {
     for project in named {
         if !reaches_project(tx, user, *project)? {
             return Err(Error::field(
@@ -196,7 +196,7 @@ pub(super) fn require_teams(tx: &impl Tx, user: UserId, named: &[ProjectId]) -> 
     Ok(())
 }
 
-fn reaches_project(tx: &impl Tx, user: UserId, id: ProjectId) -> Result<bool> {
+fn reaches_project(tx: &dyn Raw, user: UserId, id: ProjectId) -> Result<bool> {
     let Some(project) = projects::find_by_id(tx, id)? else { return Ok(false) };
     match members::find(tx, project.organization, user)? {
         Some(member) => projects::is_visible(tx, &member, &project),
@@ -205,7 +205,7 @@ fn reaches_project(tx: &impl Tx, user: UserId, id: ProjectId) -> Result<bool> {
 }
 
 /// Returns the expired keys of a user, the earliest first. Fails if the user has the maximum number of unexpired keys.
-fn require_room(tx: &impl Tx, user: UserId, now: Timestamp) -> Result<Vec<(Timestamp, ApiKeyId)>> {
+fn require_room(tx: &dyn Raw, user: UserId, now: Timestamp) -> Result<Vec<(Timestamp, ApiKeyId)>> {
     let (mut live, mut ended) = (0, Vec::new());
     tx.walk(&BY_USER, &user, Window::all(Order::Ascending), |row| {
         match row.meta.expires_at.filter(|end| *end <= now) {

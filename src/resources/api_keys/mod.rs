@@ -156,7 +156,7 @@ pub fn remove_all(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
 pub const USE_RECORD_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Returns the last recorded use of a key.
-pub fn last_used_at(tx: &impl Tx, id: ApiKeyId) -> Result<Option<Timestamp>> {
+pub fn last_used_at(tx: &dyn Raw, id: ApiKeyId) -> Result<Option<Timestamp>> {
     Ok(tx.meta::<ApiKeyUse>(&id)?.map(|used| used.last_used_at))
 }
 
@@ -175,7 +175,7 @@ pub fn record_use(tx: &mut WriteTx<'_>, id: ApiKeyId, now: Timestamp) -> Result<
 /// # Errors
 /// The same as [`rotate`].
 pub fn require_can_rotate(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     grantor: &KeyPermissions,
     id: ApiKeyId,
     sent: &Parsed<RollFields>,
@@ -252,7 +252,7 @@ fn record_grantor(tx: &mut WriteTx<'_>, id: ApiKeyId, grantor: &KeyPermissions) 
 /// # Errors
 /// 403 if one of those keys had fewer permissions.
 fn require_within_grantors(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     key: &Meta,
     wanted: &KeyPermissions,
     now: Timestamp,

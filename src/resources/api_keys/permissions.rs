@@ -130,7 +130,7 @@ impl KeyPermissions {
 
 /// Returns the names of the first fields by which `one` has more access than `other`, or `None` if it is within `other`.
 pub(super) fn exceeds(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     one: &KeyPermissions,
     other: &KeyPermissions,
 ) -> Result<Option<&'static str>> {
@@ -140,7 +140,7 @@ pub(super) fn exceeds(
 
 /// The organization of each project that exists.
 pub(super) fn organizations_of(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     projects: &[ProjectId],
 ) -> Result<BTreeMap<ProjectId, OrganizationId>> {
     let mut organizations = BTreeMap::new();

@@ -167,17 +167,17 @@ trait ExportTenant: Tenant {
     ///
     /// # Errors
     /// 404 if the export does not exist or the caller may not see it.
-    fn key_of(&self, tx: &impl Tx, id: BatchExportId) -> Result<ExportKey>;
+    fn key_of(&self, tx: &dyn Raw, id: BatchExportId) -> Result<ExportKey>;
 }
 
 impl ExportTenant for InOrganization {
-    fn key_of(&self, tx: &impl Tx, id: BatchExportId) -> Result<ExportKey> {
+    fn key_of(&self, tx: &dyn Raw, id: BatchExportId) -> Result<ExportKey> {
         super::find_in_organization(tx, &self.member, id)
     }
 }
 
 impl ExportTenant for InProject {
-    fn key_of(&self, _: &impl Tx, id: BatchExportId) -> Result<ExportKey> {
+    fn key_of(&self, _: &dyn Raw, id: BatchExportId) -> Result<ExportKey> {
         Ok((self.project.id, id))
     }
 }

@@ -147,7 +147,7 @@ pub fn create(
 ///
 /// # Errors
 /// 400 if the organization has no such project or the member may not see it.
-pub fn named_project(tx: &impl Tx, member: &Membership, sent: u64) -> Result<projects::Meta> {
+pub fn named_project(tx: &dyn Raw, member: &Membership, sent: u64) -> Result<projects::Meta> {
     let found = tx.meta::<Project>(&(member.organization, ProjectId(sent)))?;
     if let Some(project) = found
         && projects::is_visible(tx, member, &project)?
@@ -162,7 +162,7 @@ pub fn named_project(tx: &impl Tx, member: &Membership, sent: u64) -> Result<pro
 /// # Errors
 /// 404 if the export does not exist, its project was deleted or the member may not see the project.
 pub fn find_in_organization(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     member: &Membership,
     id: BatchExportId,
 ) -> Result<ExportKey> {
@@ -240,7 +240,7 @@ pub fn delete(tx: &mut WriteTx<'_>, of: ExportKey) -> Result<()> {
 
 /// Lists the exports of a project, newest first. Returns the total and the items in `window` as the items of a JSON
 /// array.
-pub fn list_in_project(tx: &impl Tx, project: ProjectId, window: Window) -> Result<(u64, Vec<u8>)> {
+pub fn list_in_project(tx: &dyn Raw, project: ProjectId, window: Window) -> Result<(u64, Vec<u8>)> {
     let mut items = JsonItems::default();
     let push = |row: Row<'_, BatchExport>| items.push(row.json());
     let count = walk_page(tx, &OF_PROJECT, &project, window, push)?;
@@ -250,7 +250,7 @@ pub fn list_in_project(tx: &impl Tx, project: ProjectId, window: Window) -> Resu
 /// Lists the exports of all projects of an organization except the `hidden` ones. Returns the same as
 /// [`list_in_project`].
 pub fn list_in_organization(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     hidden: &HashSet<ProjectId>,
     window: Window,
@@ -271,7 +271,7 @@ pub fn list_in_organization(
 ///
 /// # Errors
 /// 404 if the export does not exist.
-pub fn body(tx: &impl Tx, of: ExportKey) -> Result<Versioned> {
+pub fn body(tx: &dyn Raw, of: ExportKey) -> Result<Versioned> {
     let fields = tx.view(&of, |row: Row<'_, BatchExport>| {
         Ok(Versioned::new(row.version, row.fields.to_vec()))
     })?;

@@ -77,7 +77,7 @@ pub fn delete_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -
 
 /// Returns the deleted projects of an organization whose records are not all deleted yet. Lists over all projects of an
 /// organization must leave their records out.
-pub fn pending_projects(tx: &impl Tx, organization: OrganizationId) -> Result<Vec<ProjectId>> {
+pub fn pending_projects(tx: &dyn Raw, organization: OrganizationId) -> Result<Vec<ProjectId>> {
     collect::<PendingDeletion, _, _>(tx, &organization, |pending| match pending {
         PendingDeletion::Project(_, project) => Some(project),
         _ => None,
@@ -146,7 +146,7 @@ const ROLES_PER_BATCH: usize = 500;
 
 /// Returns whether it takes more than one transaction to delete an account's memberships and permissions before its new
 /// owner can join `organization`.
-pub fn needs_batches(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<bool> {
+pub fn needs_batches(tx: &dyn Raw, organization: OrganizationId, user: UserId) -> Result<bool> {
     let memberships = tx.keys(&members::BY_USER, &user, MEMBERSHIPS_PER_BATCH + 1)?;
     Ok(first_batch(tx, user)?.len() < memberships.len()
         || members::find(tx, organization, user)?.is_some()
@@ -154,7 +154,7 @@ pub fn needs_batches(tx: &impl Tx, organization: OrganizationId, user: UserId) -
 }
 
 /// Returns the keys of the memberships that one transaction deletes: at least one, if there is any.
-fn first_batch(tx: &impl Tx, user: UserId) -> Result<Vec<(OrganizationId, UserId)>> {
+fn first_batch(tx: &dyn Raw, user: UserId) -> Result<Vec<(OrganizationId, UserId)>> {
     let (mut batch, mut in_roles) = (Vec::new(), 0);
     for key in tx.keys(&members::BY_USER, &user, MEMBERSHIPS_PER_BATCH)? {
         in_roles += roles::count_of_user(tx, key.0, user, ROLES_PER_BATCH)?;

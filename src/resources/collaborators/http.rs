@@ -76,7 +76,7 @@ async fn destroy(
 }
 
 /// The dashboard, for a caller who may edit it.
-fn get_editable(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<RestrictedDashboard> {
+fn get_editable(tx: &dyn Raw, tenant: &InProject, id: DashboardId) -> Result<RestrictedDashboard> {
     let meta = dashboards::get_live(tx, tenant.project.id, id)?;
     meta.rights(tx, tenant)?.require_edit()?;
     let dashboards::Meta { id, created_by, restriction_level, .. } = meta;

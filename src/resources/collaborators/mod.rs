@@ -127,7 +127,7 @@ pub fn create(
 /// Returns the member with this user UUID, if the member may see the project and cannot edit the dashboard
 /// already.
 fn get_eligible(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     dashboard: RestrictedDashboard,
     uuid: UserUuid,
@@ -175,13 +175,13 @@ pub fn delete(
 }
 
 /// Returns the caller's level as a collaborator of a dashboard; `None` if the caller is not one.
-pub fn level(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<Option<i64>> {
+pub fn level(tx: &dyn Raw, tenant: &InProject, dashboard: DashboardId) -> Result<Option<i64>> {
     let key = (tenant.project.id, dashboard, tenant.member.user);
     Ok(tx.meta::<Collaborator>(&key)?.map(|row| row.level))
 }
 
 /// Returns the caller's level on each dashboard of the project on which the caller is a collaborator.
-pub fn levels(tx: &impl Tx, tenant: &InProject) -> Result<HashMap<DashboardId, i64>> {
+pub fn levels(tx: &dyn Raw, tenant: &InProject) -> Result<HashMap<DashboardId, i64>> {
     let mine = (tenant.member.organization, tenant.member.user, tenant.project.id);
     let mut levels = HashMap::new();
     tx.walk(&BY_USER, &mine, Window::all(Order::Ascending), |row| {
@@ -192,7 +192,7 @@ pub fn levels(tx: &impl Tx, tenant: &InProject) -> Result<HashMap<DashboardId, i
 }
 
 /// Renders the collaborators of a dashboard as a JSON array, ordered by user.
-pub fn list(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<Vec<u8>> {
+pub fn list(tx: &dyn Raw, tenant: &InProject, dashboard: DashboardId) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let of_dashboard = (tenant.project.id, dashboard);
     Array::write(&mut out, |array| {
@@ -211,14 +211,14 @@ pub fn list(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<
 ///
 /// # Errors
 /// 404 if the user does not exist.
-pub fn body(tx: &impl Tx, row: &Collaborator) -> Result<Versioned> {
+pub fn body(tx: &dyn Raw, row: &Collaborator) -> Result<Versioned> {
     let json = view_body(tx, row, |body| body.to_json(512))?;
     Ok(Versioned::new(tx.version::<Collaborator>(&row.key())?, json))
 }
 
 /// Passes the JSON of a collaborator to `read`.
 fn view_body<T>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     row: &Collaborator,
     mut read: impl FnMut(CollaboratorBody<'_>) -> Result<T>,
 ) -> Result<T> {

@@ -169,7 +169,7 @@ output! {
 }
 
 impl Tail {
-    fn of(tx: &impl Tx, created_by: Option<UserId>, rights: ObjectRights) -> Result<Self> {
+    fn of(tx: &dyn Raw, created_by: Option<UserId>, rights: ObjectRights) -> Result<Self> {
         Ok(Self {
             created_by: EmbeddedUser::find(tx, created_by)?,
             effective_restriction_level: rights.effective_restriction_level,
@@ -225,7 +225,7 @@ impl<'l> DashboardItems<'l> {
     /// Appends a dashboard. For a deleted one, `removal` says when and by whom it was deleted.
     pub(super) fn push(
         &mut self,
-        tx: &impl Tx,
+        tx: &dyn Raw,
         row: &Row<'_, Dashboard>,
         removal: Option<&Deletion>,
     ) -> Result<()> {
@@ -251,7 +251,7 @@ const NO_DETAILS: &[u8] =
 /// Returns the caller's rights if the caller may view the dashboard. A deleted dashboard is shown only in
 /// the response to its deletion.
 fn rights_if_shown(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     meta: &Meta,
     options: ResponseOptions,
@@ -269,7 +269,7 @@ fn rights_if_shown(
 /// # Errors
 /// As for [`body`].
 pub fn require_shown(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     id: DashboardId,
     options: ResponseOptions,
@@ -283,7 +283,7 @@ pub fn require_shown(
 /// # Errors
 /// 404 if the dashboard does not exist or is deleted; 403 if the caller may not view it.
 pub fn body(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     id: DashboardId,
     options: ResponseOptions,
@@ -312,7 +312,7 @@ pub fn body(
 
 /// Returns the free-form fields. `use_dashboard` is null if the caller may not view that dashboard.
 fn visible_details(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     row: &Row<'_, Details>,
     visible: &mut VisibleDashboards<'_>,
 ) -> Result<Vec<u8>> {

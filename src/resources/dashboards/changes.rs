@@ -15,7 +15,7 @@ use super::{
 
 /// Returns the approximate size of the response in bytes if the request copies a large dashboard.
 pub fn large_copy(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     new: &Parsed<NewDashboard>,
 ) -> Result<Option<usize>> {
@@ -71,7 +71,7 @@ pub fn create(
 ///
 /// # Errors
 /// 400 if it does not exist in the project or is deleted; 403 if the caller may not view it.
-fn get_source(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<Meta> {
+fn get_source(tx: &dyn Raw, tenant: &InProject, id: DashboardId) -> Result<Meta> {
     let meta = Dashboard::find_live(tx, tenant.project.id, &id)?
         .ok_or_else(|| Error::field("use_dashboard", "invalid_input", "Invalid value provided"))?;
     meta.rights(tx, tenant)?.require_view()?;
@@ -81,7 +81,7 @@ fn get_source(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<Meta>
 /// Starts a copy: sets the creation mode and the source, and copies filters and variables unless the
 /// request sends `filters`. As in PostHog, all other fields come from the request or are defaults.
 fn begin_copy(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     source: &Meta,
     filters: bool,
     dashboard: &mut Dashboard,

@@ -47,7 +47,7 @@ pub fn record(
 
 /// Visits the deleted objects of type `R` in a project, the last deleted first.
 pub fn walk<R: Shared>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     project: ProjectId,
     window: Window,
     mut visit: impl FnMut(&Row<'_, R>, &Deletion) -> Result<()>,

@@ -137,7 +137,7 @@ impl Shared for Insight {
     }
 
     /// Finds the insight that has this number, or else this short ID.
-    fn find_named(tx: &impl Tx, project: ProjectId, named: &InsightRef) -> Result<Option<Meta>> {
+    fn find_named(tx: &dyn Raw, project: ProjectId, named: &InsightRef) -> Result<Option<Meta>> {
         let InsightRef(text) = named;
         // `parse` alone would also accept a plus sign.
         if text.bytes().all(|byte| byte.is_ascii_digit())
@@ -153,7 +153,7 @@ impl Shared for Insight {
     }
 
     /// An insight has no restriction of its own.
-    fn lets_edit(_: &impl Tx, _: &InProject, _: &Meta) -> Result<bool> {
+    fn lets_edit(_: &dyn Raw, _: &InProject, _: &Meta) -> Result<bool> {
         Ok(true)
     }
 }
@@ -344,7 +344,7 @@ pub struct ListedTile {
 
 /// Returns the JSON of an insight that lists these tiles.
 pub fn body<'a>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     row: &Row<'a, Insight>,
     tiles: &'a [ListedTile],
     rights: ObjectRights,

@@ -63,7 +63,7 @@ impl FieldType for CreatedByFilter {
 
 impl CreatedByFilter {
     /// Returns the user's ID; `None` if no user has this UUID.
-    fn resolve(self, tx: &impl Tx, tenant: &InProject) -> Result<Option<UserId>> {
+    fn resolve(self, tx: &dyn Raw, tenant: &InProject) -> Result<Option<UserId>> {
         match self {
             Self::User(user) => user.resolve(tx, tenant.member.user),
             Self::Id(id) => Ok(Some(id)),
@@ -120,7 +120,7 @@ impl Filter {
 /// # Errors
 /// 403 if access rules hide all dashboards from the caller.
 pub fn list(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     filter: &Filter,
     window: Window,
@@ -137,7 +137,7 @@ pub fn list(
 }
 
 /// Lists live dashboards without a filter. Uses the stored count, and skips the few hidden ones.
-fn list_live(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<(u64, Vec<u8>)> {
+fn list_live(tx: &dyn Raw, access: &CallerAccess<'_>, window: Window) -> Result<(u64, Vec<u8>)> {
     let project = access.levels.tenant.project.id;
     let live = |meta: &Meta| (!meta.deleted).then_some(meta.id);
     let hidden = access.levels.hidden(tx, live)?;
@@ -149,7 +149,7 @@ fn list_live(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<
 }
 
 /// Lists deleted dashboards for a caller who may see all of them.
-fn list_deleted(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<(u64, Vec<u8>)> {
+fn list_deleted(tx: &dyn Raw, access: &CallerAccess<'_>, window: Window) -> Result<(u64, Vec<u8>)> {
     let project = access.levels.tenant.project.id;
     let mut items = DashboardItems::new(access, window.limit);
     let count = tx.count::<Deletion>(&(project, Kind::Dashboard))?;
@@ -163,7 +163,7 @@ fn list_deleted(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Resu
 
 /// Lists dashboards by checking each one against the caller's rights and the filter.
 fn list_filtered(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     access: &CallerAccess<'_>,
     filter: &Filter,
     window: Window,

@@ -156,11 +156,11 @@ impl Shared for Dashboard {
         SharedMeta { organization, project, object: Object::Dashboard(id), created_by, deleted }
     }
 
-    fn find_named(tx: &impl Tx, project: ProjectId, id: &DashboardId) -> Result<Option<Meta>> {
+    fn find_named(tx: &dyn Raw, project: ProjectId, id: &DashboardId) -> Result<Option<Meta>> {
         tx.meta::<Self>(&(project, *id))
     }
 
-    fn lets_edit(tx: &impl Tx, tenant: &InProject, meta: &Meta) -> Result<bool> {
+    fn lets_edit(tx: &dyn Raw, tenant: &InProject, meta: &Meta) -> Result<bool> {
         let collaborator = meta.collaborator_level(tx, tenant)?;
         Ok(meta.rights_given(&tenant.member, collaborator, None).can_edit())
     }
@@ -173,7 +173,7 @@ impl Meta {
     }
 
     /// Returns what the caller may do with the dashboard.
-    pub fn rights(&self, tx: &impl Tx, tenant: &InProject) -> Result<ObjectRights> {
+    pub fn rights(&self, tx: &dyn Raw, tenant: &InProject) -> Result<ObjectRights> {
         let collaborator = self.collaborator_level(tx, tenant)?;
         let rule_level = rules::level_on(tx, tenant, Object::Dashboard(self.id))?;
         Ok(self.rights_given(&tenant.member, collaborator, rule_level))
@@ -181,7 +181,7 @@ impl Meta {
 
     /// Returns the caller's level as a collaborator; `None` if the caller is not one, or every member of the project may
     /// edit.
-    fn collaborator_level(&self, tx: &impl Tx, tenant: &InProject) -> Result<Option<i64>> {
+    fn collaborator_level(&self, tx: &dyn Raw, tenant: &InProject) -> Result<Option<i64>> {
         if self.is_restricted() { collaborators::level(tx, tenant, self.id) } else { Ok(None) }
     }
 
@@ -215,7 +215,7 @@ fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsFields) -
     Ok(())
 }
 
-fn details(tx: &impl Tx, meta: &Meta) -> Result<DetailsFields> {
+fn details(tx: &dyn Raw, meta: &Meta) -> Result<DetailsFields> {
     if !meta.detailed {
         return Ok(DetailsFields::default());
     }
@@ -226,7 +226,7 @@ fn details(tx: &impl Tx, meta: &Meta) -> Result<DetailsFields> {
 ///
 /// # Errors
 /// 404 `Dashboard not found.` if the dashboard does not exist in this project or is deleted.
-pub fn get_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Meta> {
+pub fn get_live(tx: &dyn Raw, project: ProjectId, id: DashboardId) -> Result<Meta> {
     let found = Dashboard::find_live(tx, project, &id)?;
     found.ok_or_else(|| Error::not_found_as("Dashboard not found."))
 }
@@ -282,7 +282,7 @@ struct CallerAccess<'p> {
 }
 
 impl<'p> CallerAccess<'p> {
-    fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
+    fn of(tx: &dyn Raw, tenant: &'p InProject) -> Result<Self> {
         let collaborator_levels = collaborators::levels(tx, tenant)?;
         Ok(Self { levels: CallerLevels::of(tx, tenant)?, collaborator_levels })
     }
@@ -309,7 +309,7 @@ pub struct VisibleDashboards<'p> {
 impl<'p> VisibleDashboards<'p> {
     /// Starts an empty cache for a caller in a project. Admins, and all members of a project without access
     /// rules on dashboards, see every dashboard.
-    pub fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
+    pub fn of(tx: &dyn Raw, tenant: &'p InProject) -> Result<Self> {
         let all = tenant.member.level.is_admin()
             || !rules::exist(tx, tenant.project.id, Kind::Dashboard)?;
         Ok(Self { tenant, all, access: None, cache: HashMap::new() })
@@ -326,12 +326,12 @@ impl<'p> VisibleDashboards<'p> {
     }
 
     /// Returns whether the caller may see this dashboard.
-    pub fn shows(&mut self, tx: &impl Tx, id: DashboardId) -> Result<bool> {
+    pub fn shows(&mut self, tx: &dyn Raw, id: DashboardId) -> Result<bool> {
         Ok(self.all || self.rights(tx, id)?.is_some_and(|rights| rights.can_view()))
     }
 
     /// Returns what the caller may do with a dashboard; `None` if the dashboard does not exist.
-    pub fn rights(&mut self, tx: &impl Tx, id: DashboardId) -> Result<Option<ObjectRights>> {
+    pub fn rights(&mut self, tx: &dyn Raw, id: DashboardId) -> Result<Option<ObjectRights>> {
         if let Some(known) = self.cache.get(&id) {
             return Ok(*known);
         }

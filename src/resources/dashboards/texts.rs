@@ -113,7 +113,7 @@ pub fn copy(
 
 /// Returns the JSON of a text.
 pub(super) fn body<'a>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     row: &Row<'a, Text>,
     users: &mut EmbeddedUsers,
 ) -> Result<TextBody<'a>> {

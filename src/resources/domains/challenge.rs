@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use crate::base::error::{Error, Result};
 use crate::base::json::output;
 use crate::net::dns::{LookupError, TxtRecord};
-use crate::store::Tx;
+use crate::store::{Raw, Tx};
 
 use super::{Domain, DomainKey, Fields};
 
@@ -27,7 +27,7 @@ impl Challenge {
     ///
     /// # Errors
     /// 404 if the domain does not exist.
-    pub fn of(tx: &impl Tx, key: DomainKey) -> Result<Self> {
+    pub fn of(tx: &dyn Raw, key: DomainKey) -> Result<Self> {
         let Fields { domain, verification_challenge: value, is_verified, .. } =
             tx.get::<Domain>(&key)?.fields;
         Ok(Self { domain, value, is_verified })

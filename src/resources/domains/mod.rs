@@ -168,17 +168,17 @@ pub fn verify(
 }
 
 /// Returns the organization that verified the domain of an address, or the nearest parent domain.
-pub fn owner_of(tx: &impl Tx, email: &str) -> Result<Option<OrganizationId>> {
+pub fn owner_of(tx: &dyn Raw, email: &str) -> Result<Option<OrganizationId>> {
     Ok(find_verified(tx, email)?.map(|domain| domain.key.0))
 }
 
 /// Whether an organization demands single sign-on of an address: by the domain that it verified, or the nearest parent
 /// domain.
-pub fn enforces_sso(tx: &impl Tx, email: &str) -> Result<bool> {
+pub fn enforces_sso(tx: &dyn Raw, email: &str) -> Result<bool> {
     Ok(find_verified(tx, email)?.is_some_and(|domain| !domain.fields.sso_enforcement.is_empty()))
 }
 
-fn find_verified(tx: &impl Tx, email: &str) -> Result<Option<Domain>> {
+fn find_verified(tx: &dyn Raw, email: &str) -> Result<Option<Domain>> {
     let mut name = email.rsplit_once('@').map(|(_, domain)| domain.to_lowercase());
     while let Some(domain) = name {
         if let Some(key) = tx.lookup(&BY_NAME, &domain)?
@@ -195,7 +195,7 @@ fn find_verified(tx: &impl Tx, email: &str) -> Result<Option<Domain>> {
 
 /// Lists the domains of an organization by name. Returns the total and the items in `window` as the items of a JSON
 /// array.
-pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
+pub fn list(tx: &dyn Raw, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
     let mut items = JsonItems::default();
     let push = |row: Row<'_, Domain>| items.push(row.json());
     let count = walk_page(tx, &OF_ORGANIZATION, &organization, window, push)?;
@@ -206,7 +206,7 @@ pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Resul
 ///
 /// # Errors
 /// 404 if the domain does not exist.
-pub fn body(tx: &impl Tx, key: DomainKey) -> Result<Versioned> {
+pub fn body(tx: &dyn Raw, key: DomainKey) -> Result<Versioned> {
     let fields =
         tx.view(&key, |row: Row<'_, Domain>| Ok(Versioned::new(row.version, row.fields.to_vec())))?;
     fields.ok_or_else(Error::not_found)

@@ -236,7 +236,7 @@ pub struct ResponseOptions {
 /// # Errors
 /// 404 if the insight does not exist or is deleted; 403 if the caller may not view it.
 pub fn body(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     id: InsightId,
     options: ResponseOptions,
@@ -259,7 +259,7 @@ pub fn body(
 }
 
 fn write_one(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     row: &Row<'_, Insight>,
     view: &InsightView,
     options: ResponseOptions,
@@ -290,7 +290,7 @@ fn basic_fields(row: &Row<'_, Insight>) -> Result<Vec<u8>> {
 }
 
 fn basic<'a>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     row: &Row<'_, Insight>,
     own: &'a [u8],
     view: &'a InsightView,
@@ -326,7 +326,7 @@ impl InsightItems {
     /// Appends an insight. For a deleted one, `removal` says when and by whom it was deleted.
     pub(super) fn push(
         &mut self,
-        tx: &impl Tx,
+        tx: &dyn Raw,
         row: &Row<'_, Insight>,
         view: &InsightView,
         removal: Option<&Deletion>,

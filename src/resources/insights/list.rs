@@ -41,7 +41,7 @@ struct InsightAccess<'p> {
 
 impl InsightAccess<'_> {
     /// Returns the tiles that a list shows of an insight, and what the caller may do with it.
-    fn view(&mut self, tx: &impl Tx, insight: &Meta) -> Result<InsightView> {
+    fn view(&mut self, tx: &dyn Raw, insight: &Meta) -> Result<InsightView> {
         let ruled = self.levels.ruled(insight);
         InsightView::of(tx, insight, ruled, &mut self.dashboards, MAX_LISTED)
     }
@@ -53,7 +53,7 @@ impl InsightAccess<'_> {
 /// # Errors
 /// 403 if access rules hide all insights from the caller.
 pub fn list(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     options: &ListOptions,
     window: Window,
@@ -74,7 +74,7 @@ pub fn list(
 
 /// Lists without a filter, ordered by ID. Uses the stored count, and skips the few hidden insights.
 fn list_all(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     access: &mut InsightAccess<'_>,
     options: &ListOptions,
     window: Window,
@@ -94,7 +94,7 @@ fn list_all(
 
 /// Lists insights by checking each one against the caller's rights and the filter.
 fn list_filtered(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     access: &mut InsightAccess<'_>,
     ListOptions { filter, order, basic }: &ListOptions,
     window: Window,
@@ -127,7 +127,7 @@ fn list_filtered(
 /// Lists the deleted insights of a project that the caller may see and that match the filter, the last deleted first.
 /// Returns their total count, and those in `window` as the items of a JSON array.
 fn list_deleted(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     access: &mut InsightAccess<'_>,
     ListOptions { filter, basic, .. }: &ListOptions,
     window: Window,
@@ -164,7 +164,7 @@ fn list_deleted(
 
 /// Returns whether an insight matches the filter, except for the short ID, and the caller may see it.
 fn matches(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     access: &mut InsightAccess<'_>,
     filter: &Filter,
     row: &Row<'_, Insight>,
@@ -184,7 +184,7 @@ fn matches(
 
 /// Returns the dashboards that show the insight and that the caller may see.
 fn shown_on(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     access: &mut InsightAccess<'_>,
     insight: &Meta,
 ) -> Result<BTreeSet<DashboardId>> {
@@ -199,7 +199,7 @@ fn shown_on(
 
 /// Visits every insight of the project that may match. A short ID or a dashboard leads to few.
 fn walk_candidates(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     project: ProjectId,
     filter: &Filter,
     mut visit: impl FnMut(&Row<'_, Insight>) -> Result<()>,

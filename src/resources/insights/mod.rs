@@ -130,7 +130,7 @@ struct InsightView {
 impl InsightView {
     /// Reads at most `limit` tiles. `ruled` is the level that access rules give the caller on the insight, if a rule applies.
     fn of(
-        tx: &impl Tx,
+        tx: &dyn Raw,
         insight: &Meta,
         ruled: Option<AccessLevel>,
         dashboards: &mut VisibleDashboards<'_>,
@@ -179,7 +179,7 @@ impl DashboardChanges {
     /// 400 if a dashboard does not exist, is deleted or is hidden from the caller; 403 if the caller may not edit a
     /// dashboard that changes.
     fn between(
-        tx: &impl Tx,
+        tx: &dyn Raw,
         tenant: &InProject,
         insight: InsightId,
         wanted: Option<&BTreeSet<DashboardId>>,
@@ -228,7 +228,7 @@ impl DashboardChanges {
 }
 
 fn require_edit_of_dashboard(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     id: DashboardId,
     what: &str,
     dashboards: &mut VisibleDashboards<'_>,

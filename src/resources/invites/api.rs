@@ -159,7 +159,7 @@ output! {
 /// Lists the invites of the caller's organization. Returns the total and the items in `window` as the items of a JSON
 /// array, without projects that the caller may not see.
 pub fn list(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     caller: &Membership,
     window: Window,
     now: Timestamp,
@@ -174,7 +174,7 @@ pub fn list(
 }
 
 /// Returns the stored fields without projects that the member may not see, or `None` if no project has to be removed.
-fn visible_to(tx: &impl Tx, row: &Row<'_, Invite>, member: &Membership) -> Result<Option<Vec<u8>>> {
+fn visible_to(tx: &dyn Raw, row: &Row<'_, Invite>, member: &Membership) -> Result<Option<Vec<u8>>> {
     if member.level.is_admin() {
         return Ok(None);
     }
@@ -193,7 +193,7 @@ fn visible_to(tx: &impl Tx, row: &Row<'_, Invite>, member: &Membership) -> Resul
 /// # Errors
 /// 404 if the invite does not exist.
 pub(super) fn created(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     key: InviteKey,
     links: Option<&InviteLinks>,
     now: Timestamp,
@@ -211,7 +211,7 @@ pub(super) fn created(
 }
 
 fn body<'a>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     meta: &Meta,
     own: JsonText<'a, Fields>,
     users: &mut EmbeddedUsers,

@@ -96,7 +96,7 @@ pub struct MailService {
 ///
 /// # Errors
 /// 404 if the invite does not exist.
-pub fn mail_body(tx: &impl Tx, key: InviteKey, service: &MailService) -> Result<Vec<u8>> {
+pub fn mail_body(tx: &dyn Raw, key: InviteKey, service: &MailService) -> Result<Vec<u8>> {
     let invite: Invite = tx.get(&key)?;
     mail_of(tx, &invite.fields, key.0, service)?.to_json(256)
 }
@@ -104,7 +104,7 @@ pub fn mail_body(tx: &impl Tx, key: InviteKey, service: &MailService) -> Result<
 /// Lists the states of the mails of an organization's invites, in the order of the list of invites. Returns the number of
 /// invites, and the states of those in `window` as the items of a JSON array.
 pub fn list_mails(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     window: Window,
     service: &MailService,
@@ -119,7 +119,7 @@ pub fn list_mails(
 }
 
 fn mail_of(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     invite: &Fields,
     organization: OrganizationId,
     service: &MailService,

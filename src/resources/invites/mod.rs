@@ -180,7 +180,7 @@ pub fn create_all(
     Ok(())
 }
 
-fn require_grantable(tx: &impl Tx, caller: &Membership, fields: &InviteFields) -> Result<()> {
+fn require_grantable(tx: &dyn Raw, caller: &Membership, fields: &InviteFields) -> Result<()> {
     let sent = fields.private_project_access.clone().value().unwrap_or_default();
     project_access::require_grantable(tx, caller, &sent)
 }
@@ -237,7 +237,7 @@ fn put(
 
 /// Adds what the pending invite granted to `invite`: the higher level, and the higher level on each project, up to what
 /// the caller may grant.
-fn combine(tx: &impl Tx, caller: &Membership, invite: &mut Invite, pending: &Invite) -> Result<()> {
+fn combine(tx: &dyn Raw, caller: &Membership, invite: &mut Invite, pending: &Invite) -> Result<()> {
     invite.fields.level = invite.fields.level.max(pending.fields.level.min(caller.level));
     let mut highest = BTreeMap::new();
     let inherited =
@@ -280,7 +280,7 @@ pub fn take(
 /// Returns the invite with this id in any organization, if it is valid. An invite becomes invalid when its organization
 /// is deleted, or when its creator is no longer a member or may no longer grant what it grants. Otherwise a removed
 /// member could rejoin with an invite of their own.
-pub fn find_by_id(tx: &impl Tx, id: InviteId) -> Result<Option<Invite>> {
+pub fn find_by_id(tx: &dyn Raw, id: InviteId) -> Result<Option<Invite>> {
     let Some(key) = tx.lookup(&BY_ID, &id)? else { return Ok(None) };
     if !tx.exists::<Organization>(&key.0)? {
         return Ok(None);
@@ -292,7 +292,7 @@ pub fn find_by_id(tx: &impl Tx, id: InviteId) -> Result<Option<Invite>> {
     }
 }
 
-fn is_valid(tx: &impl Tx, invite: &Invite) -> Result<bool> {
+fn is_valid(tx: &dyn Raw, invite: &Invite) -> Result<bool> {
     let Some(inviter) = invite.meta.created_by else { return Ok(true) };
     let inviter = members::find_listed(tx, invite.meta.organization, inviter)?;
     let Some(inviter) = inviter.filter(|inviter| inviter.level >= invite.meta.level) else {

@@ -142,7 +142,7 @@ fn whole_number(value: &Value) -> Option<u64> {
 /// # Errors
 /// 400 for the first access that the caller may not grant.
 pub(super) fn require_grantable(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     caller: &Membership,
     sent: &[ProjectAccess],
 ) -> Result<()> {
@@ -163,7 +163,7 @@ pub(super) fn require_grantable(
 
 /// Returns the access to projects that the member may see.
 pub(super) fn visible_to(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     member: &Membership,
     all: Vec<ProjectAccess>,
 ) -> Result<Vec<ProjectAccess>> {
@@ -178,7 +178,7 @@ pub(super) fn visible_to(
 
 /// Returns whether the creator of an invite may still grant all of this access. Ignores deleted projects.
 pub(super) fn can_still_grant(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     inviter: &Membership,
     given: &[ProjectAccess],
 ) -> Result<bool> {
@@ -196,7 +196,7 @@ pub(super) fn can_still_grant(
 
 /// Returns the access that the caller may grant, with each level reduced to the caller's own.
 pub(super) fn limit_to_grantable(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     caller: &Membership,
     others: &[ProjectAccess],
 ) -> Result<Vec<ProjectAccess>> {
@@ -210,7 +210,7 @@ pub(super) fn limit_to_grantable(
 }
 
 /// Returns the highest level on a project that a member may grant: the member's own.
-fn grantable_level(tx: &impl Tx, caller: &Membership, id: ProjectId) -> Result<Option<GrantLevel>> {
+fn grantable_level(tx: &dyn Raw, caller: &Membership, id: ProjectId) -> Result<Option<GrantLevel>> {
     let Some(project) = tx.meta::<Project>(&(caller.organization, id))? else { return Ok(None) };
     let own = grants::level_of(tx, &project, caller)?;
     Ok(Some(own).filter(|own| *own > GrantLevel::None))

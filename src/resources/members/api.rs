@@ -40,7 +40,7 @@ output! {
 
 /// Returns the JSON of a member. Most members of a list have the same inviter.
 pub fn member_body(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     member: &Membership,
     inviters: &mut EmbeddedUsers,
 ) -> Result<MemberBody> {
@@ -75,7 +75,7 @@ output! {
 ///
 /// # Errors
 /// 404 if the user is not a member that lists show.
-pub fn body(tx: &impl Tx, caller: &Membership, user: UserId) -> Result<Vec<u8>> {
+pub fn body(tx: &dyn Raw, caller: &Membership, user: UserId) -> Result<Vec<u8>> {
     let member = find_listed(tx, caller.organization, user)?.ok_or_else(Error::not_found)?;
     let (mut levels, mut refusal) = (Vec::new(), None);
     for level in Level::ALL {
@@ -117,7 +117,7 @@ impl Filter {
     }
 
     /// Returns whether a member matches the filters other than `email`.
-    pub fn matches(&self, tx: &impl Tx, member: &Membership) -> Result<bool> {
+    pub fn matches(&self, tx: &dyn Raw, member: &Membership) -> Result<bool> {
         if self.updated_after.is_some_and(|moment| member.updated_at < moment) {
             return Ok(false);
         }
@@ -131,7 +131,7 @@ impl Filter {
 /// Lists the members of an organization that match `filter`. Returns the total and the items in `window` as the items
 /// of a JSON array.
 pub fn list(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     filter: &Filter,
     window: Window,
@@ -164,7 +164,7 @@ pub fn list(
 }
 
 fn find_by_address(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     email: &str,
 ) -> Result<Option<Membership>> {

@@ -164,7 +164,7 @@ pub fn already_member() -> Error {
 
 /// Returns the membership of a user in an organization.
 pub fn find(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     user: UserId,
 ) -> Result<Option<Membership>> {
@@ -173,7 +173,7 @@ pub fn find(
 
 /// Returns the membership of a user in an organization, if lists show it.
 pub fn find_listed(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     user: UserId,
 ) -> Result<Option<Membership>> {
@@ -182,7 +182,7 @@ pub fn find_listed(
 
 /// Returns the membership with this id in an organization, if lists show it.
 pub fn find_by_id(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     id: MembershipId,
 ) -> Result<Option<Membership>> {
@@ -236,7 +236,7 @@ pub fn set_listed(tx: &mut WriteTx<'_>, user: &User) -> Result<()> {
 
 /// Returns the membership of a user in an organization, including one that lists do not show: it can still be updated
 /// and removed.
-fn get(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Membership> {
+fn get(tx: &dyn Raw, organization: OrganizationId, user: UserId) -> Result<Membership> {
     find(tx, organization, user)?.ok_or_else(Error::not_found)
 }
 
@@ -286,7 +286,7 @@ fn require_may_give(caller: &Membership, member: &Membership, level: Level) -> R
 ///
 /// # Errors
 /// 404 if the member does not exist.
-pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Versioned> {
+pub fn body(tx: &dyn Raw, organization: OrganizationId, user: UserId) -> Result<Versioned> {
     let viewed = tx.view::<Membership, _>(&(organization, user), |row| {
         let version = row.version;
         let body = member_body(tx, &row.into_record()?, &mut EmbeddedUsers::default())?;
@@ -299,13 +299,13 @@ pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<
 ///
 /// # Errors
 /// 404 if the member does not exist, or if lists do not show it.
-pub fn listed_body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Versioned> {
+pub fn listed_body(tx: &dyn Raw, organization: OrganizationId, user: UserId) -> Result<Versioned> {
     find_listed(tx, organization, user)?.ok_or_else(Error::not_found)?;
     body(tx, organization, user)
 }
 
 /// Returns the memberships of a user, oldest organization first, without deleted organizations.
-pub fn organizations_of(tx: &impl Tx, user: UserId) -> Result<Vec<Membership>> {
+pub fn organizations_of(tx: &dyn Raw, user: UserId) -> Result<Vec<Membership>> {
     let mut memberships = Vec::new();
     let all = Window::all(Order::Ascending);
     tx.walk(&BY_USER, &user, all, |row| {
@@ -319,7 +319,7 @@ pub fn organizations_of(tx: &impl Tx, user: UserId) -> Result<Vec<Membership>> {
 
 /// Returns the organization that `@current` refers to: the one that the user chose, if it exists and the user is a
 /// member of it, or else the user's oldest organization.
-pub fn current_organization(tx: &impl Tx, user: &users::Meta) -> Result<Option<OrganizationId>> {
+pub fn current_organization(tx: &dyn Raw, user: &users::Meta) -> Result<Option<OrganizationId>> {
     if let Some(chosen) = user.current_organization
         && find(tx, chosen, user.id)?.is_some()
         && tx.exists::<Organization>(&chosen)?
@@ -348,7 +348,7 @@ pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) 
 
 /// Returns whether permissions of a former member are still being deleted.
 pub fn is_pending_deletion(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     user: UserId,
 ) -> Result<bool> {
@@ -356,7 +356,7 @@ pub fn is_pending_deletion(
 }
 
 /// Returns whether the organization has no other member, including members that lists do not show.
-pub fn is_last_member(tx: &impl Tx, member: &Membership) -> Result<bool> {
+pub fn is_last_member(tx: &dyn Raw, member: &Membership) -> Result<bool> {
     let (mut members, two) = (0, Window { offset: 0, limit: 2, order: Order::Ascending });
     tx.scan::<Membership, _>(&member.organization, two, |_| {
         members += 1;

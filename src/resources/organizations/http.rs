@@ -106,7 +106,7 @@ async fn destroy(at: WriteAccess<InOrganization>) -> ApiResult {
     .await
 }
 
-fn body(tx: &impl Tx, member: &Membership, key: &CallerKey) -> Result<Versioned> {
+fn body(tx: &dyn Raw, member: &Membership, key: &CallerKey) -> Result<Versioned> {
     let mut json = Vec::with_capacity(2048);
     write_full(tx, member, key, MAX_PROJECTS, &mut json)?;
     Ok(Versioned::new(tx.version::<Organization>(&member.organization)?, json))

@@ -135,7 +135,7 @@ pub fn create(
 const MAX_SLUG_LENGTH: usize = 48;
 
 /// Returns the beginning of the name as a slug. If the slug is empty or in use, appends random characters.
-fn free_slug(tx: &impl Tx, name: &str, rng: &mut SeededRng) -> Result<String> {
+fn free_slug(tx: &dyn Raw, name: &str, rng: &mut SeededRng) -> Result<String> {
     let plain: String = slug::slugify(name).chars().take(MAX_SLUG_LENGTH).collect();
     if !plain.is_empty() && tx.lookup(&BY_SLUG, &plain)?.is_none() {
         return Ok(plain);

@@ -92,7 +92,7 @@ impl_record!(Grant {
 });
 
 /// Returns the level that the grant for a subject gives on a project, if there is one.
-pub fn level_for(tx: &impl Tx, project: &Meta, subject: Subject) -> Result<Option<GrantLevel>> {
+pub fn level_for(tx: &dyn Raw, project: &Meta, subject: Subject) -> Result<Option<GrantLevel>> {
     let grant = tx.meta::<Grant>(&(project.organization, project.id, subject))?;
     Ok(grant.map(|grant| grant.level))
 }
@@ -100,7 +100,7 @@ pub fn level_for(tx: &impl Tx, project: &Meta, subject: Subject) -> Result<Optio
 /// Returns the highest level that grants on a project give to the member or a role of the member, and to which; `None` if
 /// there is no such grant, or it gives no access.
 pub fn given(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     project: &Meta,
     member: &Membership,
 ) -> Result<Option<(GrantLevel, Subject)>> {
@@ -116,7 +116,7 @@ pub fn given(
 }
 
 /// Returns the level of everyone on a project, which is `member` without a grant for everyone.
-pub fn default_level(tx: &impl Tx, project: &Meta) -> Result<GrantLevel> {
+pub fn default_level(tx: &dyn Raw, project: &Meta) -> Result<GrantLevel> {
     Ok(level_for(tx, project, Subject::Everyone)?.unwrap_or(GrantLevel::Member))
 }
 
@@ -133,13 +133,13 @@ pub enum DecidedBy {
 
 /// Returns the level of a member on a project: admin for admins of the organization; otherwise the highest level of
 /// all grants that apply.
-pub fn level_of(tx: &impl Tx, project: &Meta, member: &Membership) -> Result<GrantLevel> {
+pub fn level_of(tx: &dyn Raw, project: &Meta, member: &Membership) -> Result<GrantLevel> {
     decide(tx, project, member).map(|(level, _)| level)
 }
 
 /// Returns the level of a member on a project as [`level_of`] does, and what decides it.
 pub fn decide(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     project: &Meta,
     member: &Membership,
 ) -> Result<(GrantLevel, DecidedBy)> {
@@ -155,7 +155,7 @@ pub fn decide(
 
 /// Returns the projects to which a member has access by a grant for the member or for a role of the member.
 pub fn of_member(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     user: UserId,
 ) -> Result<HashSet<ProjectId>> {

@@ -179,7 +179,7 @@ async fn destroy(at: WriteAccess<InProject>) -> ApiResult {
     .await
 }
 
-fn body(tx: &impl Tx, app: &App, member: &Membership, id: ProjectId) -> Result<Versioned> {
+fn body(tx: &dyn Raw, app: &App, member: &Membership, id: ProjectId) -> Result<Versioned> {
     let project: Project = tx.get(&(member.organization, id))?;
     let live_events_token = app.live_events_token(id, &project.fields.api_token)?;
     super::body(tx, member, id, &live_events_token)

@@ -250,7 +250,7 @@ fn require_may_restrict(caller: &Membership, sets: bool) -> Result<()> {
 }
 
 /// Returns the project with this ID, in any organization.
-pub fn find_by_id(tx: &impl Tx, id: ProjectId) -> Result<Option<Meta>> {
+pub fn find_by_id(tx: &dyn Raw, id: ProjectId) -> Result<Option<Meta>> {
     match tx.lookup(&BY_ID, &id)? {
         Some(key) => tx.meta::<Project>(&key),
         None => Ok(None),
@@ -258,7 +258,7 @@ pub fn find_by_id(tx: &impl Tx, id: ProjectId) -> Result<Option<Meta>> {
 }
 
 /// Returns the organization of a project, if the project exists.
-pub fn organization_of(tx: &impl Tx, id: ProjectId) -> Result<Option<OrganizationId>> {
+pub fn organization_of(tx: &dyn Raw, id: ProjectId) -> Result<Option<OrganizationId>> {
     Ok(find_by_id(tx, id)?.map(|project| project.organization))
 }
 
@@ -267,7 +267,7 @@ pub fn organization_of(tx: &impl Tx, id: ProjectId) -> Result<Option<Organizatio
 /// # Errors
 /// 404 if the project does not exist.
 pub fn body(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     member: &Membership,
     id: ProjectId,
     live_events_token: &str,
@@ -290,7 +290,7 @@ pub fn body(
 
 /// Returns the caller's level in the project: the organization level, or the highest level of the grants for the caller
 /// and for the caller's roles if the project is private and the caller is not an admin.
-fn effective_level(tx: &impl Tx, member: &Membership, project: &Meta) -> Result<Option<i64>> {
+fn effective_level(tx: &dyn Raw, member: &Membership, project: &Meta) -> Result<Option<i64>> {
     if !project.access_control || member.level.is_admin() {
         return Ok(Some(member.level.number()));
     }

@@ -141,7 +141,7 @@ const MAX_MEMBERS_SCANNED: usize = 100;
 /// Returns the default filters that leave out the team's own traffic: as in PostHog, users with the
 /// company's e-mail domain, and events from localhost.
 pub(super) fn default_test_account_filters(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
 ) -> Result<Value> {
     let mut domain = None;

@@ -13,7 +13,7 @@ use super::grants::{self, DecidedBy, GrantLevel};
 use super::{Fields, Meta, PRIVATE_PROJECTS, Project};
 
 /// Returns whether a member may see a project.
-pub fn is_visible(tx: &impl Tx, member: &Membership, project: &Meta) -> Result<bool> {
+pub fn is_visible(tx: &dyn Raw, member: &Membership, project: &Meta) -> Result<bool> {
     if !project.access_control || member.level.is_admin() {
         return Ok(true);
     }
@@ -21,7 +21,7 @@ pub fn is_visible(tx: &impl Tx, member: &Membership, project: &Meta) -> Result<b
 }
 
 /// Returns the private projects of an organization that a member may not see.
-pub fn hidden_projects(tx: &impl Tx, member: &Membership) -> Result<HashSet<ProjectId>> {
+pub fn hidden_projects(tx: &dyn Raw, member: &Membership) -> Result<HashSet<ProjectId>> {
     if member.level.is_admin() {
         return Ok(HashSet::new());
     }
@@ -38,7 +38,7 @@ pub fn hidden_projects(tx: &impl Tx, member: &Membership) -> Result<HashSet<Proj
 ///
 /// Returns their total count, and passes the summary JSON of those in `window` to `show`.
 pub fn list(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     member: &Membership,
     only: Option<&[ProjectId]>,
     window: Window,
@@ -66,7 +66,7 @@ pub fn list(
 
 /// Like [`list`], for a key that is limited to some projects.
 fn list_named(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     only: &[ProjectId],
     hidden: &HashSet<ProjectId>,
@@ -87,7 +87,7 @@ fn list_named(
 /// Returns the projects that a user with these memberships may see, ordered by ID. If `only` is set,
 /// returns only those projects.
 pub fn list_visible(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     memberships: &[Membership],
     only: Option<&[ProjectId]>,
 ) -> Result<Vec<(OrganizationId, ProjectId)>> {
@@ -107,7 +107,7 @@ pub fn list_visible(
 ///
 /// With a key that is limited to projects, it is one of these.
 pub fn current_project(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     user: &users::Meta,
     member: Option<&Membership>,
     only: Option<&[ProjectId]>,
@@ -141,7 +141,7 @@ pub fn current_project(
 
 /// Returns the first of these projects, by ID, that the user may see.
 fn first_of(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     user: &users::Meta,
     only: &[ProjectId],
 ) -> Result<Option<(OrganizationId, ProjectId)>> {
@@ -215,7 +215,7 @@ pub struct OfMember<'a> {
 /// # Errors
 /// 404 if the user is not a member that lists show.
 pub fn list_of_member(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     caller: &Membership,
     of: OfMember<'_>,
     window: Window,
@@ -233,7 +233,7 @@ pub fn list_of_member(
 }
 
 fn body(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     member: &Membership,
     project: Fields,
     sees_roles: bool,

@@ -17,7 +17,7 @@ use crate::resources::shared::reading::collect;
 use crate::resources::shared::registration::UserMap;
 use crate::resources::users::{self, User};
 use crate::resources::{record_in, records};
-use crate::store::{Cell, KeySpan, Raw, Snapshot, StagedExport, stored_cell};
+use crate::store::{Cell, KeySpan, Snapshot, StagedExport, stored_cell};
 
 pub use selection::select;
 

@@ -105,12 +105,12 @@ const MAX_MEMBERS: usize = 5000;
 const MAX_INLINE_MEMBERS: u64 = 64;
 
 /// Returns whether rendering a role takes long.
-pub fn is_expensive(tx: &impl Tx, key: RoleKey) -> Result<bool> {
+pub fn is_expensive(tx: &dyn Raw, key: RoleKey) -> Result<bool> {
     Ok(tx.count::<RoleMembership>(&key)? > MAX_INLINE_MEMBERS)
 }
 
 fn membership_body(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     member: &RoleMembership,
     inviters: &mut EmbeddedUsers,
 ) -> Result<RoleMembershipBody> {
@@ -128,7 +128,7 @@ fn membership_body(
 
 /// Appends a role with at most `most` of its members. Returns how many of them it appended.
 fn write(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     row: &Row<'_, Role>,
     default: Option<RoleId>,
     most: usize,
@@ -164,7 +164,7 @@ pub struct ListOptions {
 /// Lists the roles of an organization by name, without regard to case. Returns the total and the items in `window` as
 /// the items of a JSON array. `caller` is the user that `@me` names.
 pub fn list(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     caller: UserId,
     options: ListOptions,
@@ -196,7 +196,7 @@ pub fn list(
 
 /// Returns the roles of a user whom lists show as a member, in the order of the list.
 fn by_name(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     user: Option<UserId>,
 ) -> Result<BTreeMap<String, RoleId>> {
@@ -211,7 +211,7 @@ fn by_name(
     Ok(roles)
 }
 
-fn basic<'a>(tx: &impl Tx, row: &Row<'a, Role>, default: Option<RoleId>) -> Result<BasicRole<'a>> {
+fn basic<'a>(tx: &dyn Raw, row: &Row<'a, Role>, default: Option<RoleId>) -> Result<BasicRole<'a>> {
     Ok(BasicRole {
         own: row.json(),
         member_count: tx.count::<RoleMembership>(&row.meta)?,
@@ -223,7 +223,7 @@ fn basic<'a>(tx: &impl Tx, row: &Row<'a, Role>, default: Option<RoleId>) -> Resu
 ///
 /// # Errors
 /// 404 if the role does not exist.
-pub fn body(tx: &impl Tx, key: RoleKey) -> Result<Versioned> {
+pub fn body(tx: &dyn Raw, key: RoleKey) -> Result<Versioned> {
     view(tx, key, |row, default, json| write(tx, row, default, MAX_MEMBERS, json).map(drop))
 }
 
@@ -231,12 +231,12 @@ pub fn body(tx: &impl Tx, key: RoleKey) -> Result<Versioned> {
 ///
 /// # Errors
 /// 404 if the role does not exist.
-pub(super) fn basic_body(tx: &impl Tx, key: RoleKey) -> Result<Versioned> {
+pub(super) fn basic_body(tx: &dyn Raw, key: RoleKey) -> Result<Versioned> {
     view(tx, key, |row, default, json| basic(tx, row, default)?.write_json(json))
 }
 
 fn view(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     key: RoleKey,
     write: impl Fn(&Row<'_, Role>, Option<RoleId>, &mut Vec<u8>) -> Result<()>,
 ) -> Result<Versioned> {
@@ -254,7 +254,7 @@ fn view(
 ///
 /// # Errors
 /// 404 if the role does not exist.
-pub(super) fn list_members(tx: &impl Tx, role: RoleKey, window: Window) -> Result<(u64, Vec<u8>)> {
+pub(super) fn list_members(tx: &dyn Raw, role: RoleKey, window: Window) -> Result<(u64, Vec<u8>)> {
     if !tx.exists::<Role>(&role)? {
         return Err(Error::not_found());
     }
@@ -266,7 +266,7 @@ pub(super) fn list_members(tx: &impl Tx, role: RoleKey, window: Window) -> Resul
 }
 
 /// Returns the JSON of a role membership.
-pub(super) fn member_body(tx: &impl Tx, member: &RoleMembership) -> Result<Versioned> {
+pub(super) fn member_body(tx: &dyn Raw, member: &RoleMembership) -> Result<Versioned> {
     let body = membership_body(tx, member, &mut EmbeddedUsers::default())?;
     let key = (member.organization, member.role, member.user);
     Ok(Versioned::new(tx.version::<RoleMembership>(&key)?, body.to_json(1024)?))

@@ -112,7 +112,7 @@ pub(super) fn put(
 ///
 /// # Errors
 /// 404 if the role has no such membership, or if lists do not show it.
-pub fn get(tx: &impl Tx, role: RoleKey, id: RoleMembershipId) -> Result<RoleMembership> {
+pub fn get(tx: &dyn Raw, role: RoleKey, id: RoleMembershipId) -> Result<RoleMembership> {
     let found: Option<RoleMembership> = match tx.lookup(&BY_ID, &id)? {
         Some(key) if (key.0, key.1) == role && tx.exists::<Role>(&role)? => tx.find(&key)?,
         _ => None,
@@ -128,7 +128,7 @@ pub fn remove(tx: &mut WriteTx<'_>, member: &RoleMembership) -> Result<()> {
 }
 
 /// Returns the roles of a member, without deleted ones.
-pub fn of_user(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Vec<RoleId>> {
+pub fn of_user(tx: &dyn Raw, organization: OrganizationId, user: UserId) -> Result<Vec<RoleId>> {
     let mut roles = Vec::new();
     for (_, role, _) in tx.keys(&BY_USER, &(organization, user), usize::MAX)? {
         if exists(tx, organization, role)? {
@@ -140,7 +140,7 @@ pub fn of_user(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Resu
 
 /// Returns the number of a member's role memberships, at most `limit`.
 pub fn count_of_user(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     user: UserId,
     limit: usize,
@@ -218,7 +218,7 @@ fn update_batch(tx: &mut WriteTx<'_>, pending: PendingListing) -> Result<()> {
 /// Returns the first role memberships that do not follow the user's membership in their organization. Also returns the
 /// organization to continue with if there may be more.
 fn find_outdated(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     pending: PendingListing,
 ) -> Result<(Vec<RoleMembership>, Option<OrganizationId>)> {
     let PendingListing { user, next } = pending;

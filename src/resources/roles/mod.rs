@@ -95,7 +95,7 @@ pub fn rename(tx: &mut WriteTx<'_>, key: RoleKey, patch: &Result<RolePatch>) -> 
 }
 
 /// Fails if another role has this name, without regard to case.
-fn require_free(tx: &impl Tx, key: RoleKey, name: &str) -> Result<()> {
+fn require_free(tx: &dyn Raw, key: RoleKey, name: &str) -> Result<()> {
     match tx.lookup(&BY_NAME, &(key.0, folded(name)))? {
         Some(holder) if holder != key => {
             let detail = "There is already a role with this name.";
@@ -117,13 +117,13 @@ pub fn delete(tx: &mut WriteTx<'_>, key: RoleKey, now: Timestamp) -> Result<()> 
 }
 
 /// Returns whether the organization has this role.
-pub fn exists(tx: &impl Tx, organization: OrganizationId, role: RoleId) -> Result<bool> {
+pub fn exists(tx: &dyn Raw, organization: OrganizationId, role: RoleId) -> Result<bool> {
     tx.exists::<Role>(&(organization, role))
 }
 
 /// Returns the name of a role of the organization.
 pub fn find_name(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     organization: OrganizationId,
     role: RoleId,
 ) -> Result<Option<String>> {
@@ -148,7 +148,7 @@ impl_record!(DefaultRole {
 });
 
 /// Returns the default role of an organization, if it has one.
-pub fn default_of(tx: &impl Tx, organization: OrganizationId) -> Result<Option<RoleId>> {
+pub fn default_of(tx: &dyn Raw, organization: OrganizationId) -> Result<Option<RoleId>> {
     Ok(tx.meta::<DefaultRole>(&organization)?.map(|default| default.role))
 }
 

@@ -64,7 +64,7 @@ pub struct Viewer {
 
 /// Returns the live sessions of the caller's user, newest first, as a JSON array.
 /// [`create_for_key`](super::create_for_key) limits their number.
-pub fn list(tx: &impl Tx, viewer: Viewer, now: Timestamp) -> Result<Vec<u8>> {
+pub fn list(tx: &dyn Raw, viewer: Viewer, now: Timestamp) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     Array::write(&mut out, |array| {
         tx.walk(&BY_USER, &viewer.user, Window::all(Order::Descending), |row| {
@@ -99,7 +99,7 @@ fn source(meta: &Meta, fields: &Fields) -> &'static str {
     }
 }
 
-fn find_key(tx: &impl Tx, bound: &BoundKey) -> Result<Option<SessionKey>> {
+fn find_key(tx: &dyn Raw, bound: &BoundKey) -> Result<Option<SessionKey>> {
     let key = tx.find::<ApiKey>(&bound.id)?;
     Ok(key.map(|ApiKey { meta, fields }| SessionKey {
         id: meta.id,

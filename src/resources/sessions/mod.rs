@@ -212,12 +212,12 @@ fn most_dispensable(
     Some(index)
 }
 
-fn find_live(tx: &impl Tx, id: SessionId, now: Timestamp) -> Result<Option<LiveSession>> {
+fn find_live(tx: &dyn Raw, id: SessionId, now: Timestamp) -> Result<Option<LiveSession>> {
     let session = tx.meta::<Session>(&id)?;
     session.map_or(Ok(None), |session| session_text::check_live(tx, session, now))
 }
 
-fn is_live(tx: &impl Tx, id: SessionId, now: Timestamp) -> Result<bool> {
+fn is_live(tx: &dyn Raw, id: SessionId, now: Timestamp) -> Result<bool> {
     Ok(find_live(tx, id, now)?.is_some())
 }
 

@@ -196,7 +196,7 @@ impl VerifiedSession {
 /// # Errors
 /// 401 with the same text for every reason if the session is not valid.
 pub fn verify(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     keys: &SessionKeys,
     text: &str,
     now: Timestamp,
@@ -220,12 +220,12 @@ pub struct LiveSession {
 ///
 /// # Errors
 /// 401 if the session has ended.
-pub fn get_live(tx: &impl Tx, of: &VerifiedSession, now: Timestamp) -> Result<LiveSession> {
+pub fn get_live(tx: &dyn Raw, of: &VerifiedSession, now: Timestamp) -> Result<LiveSession> {
     find_live(tx, of.0.id, &of.0.digest, now)
 }
 
 fn find_live(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     id: SessionId,
     digest: &SecretDigest,
     now: Timestamp,
@@ -244,7 +244,7 @@ fn find_live(
 /// Returns a session with its key, or `None` if the session has ended. It ends with the key that it is bound to, and
 /// with the value of the key that signed in: a rotation of the key ends it at once.
 pub(super) fn check_live(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     session: Meta,
     now: Timestamp,
 ) -> Result<Option<LiveSession>> {

@@ -71,7 +71,7 @@ pub fn create_link(
 ///
 /// # Errors
 /// 401 with the same text for every reason if the link is not valid.
-pub fn find_link(tx: &impl Tx, code: SecretDigest, now: Timestamp) -> Result<users::Fields> {
+pub fn find_link(tx: &dyn Raw, code: SecretDigest, now: Timestamp) -> Result<users::Fields> {
     let link = valid_link(tx, code, now)?;
     let user = tx.find::<User>(&link.user)?.filter(|user| user.meta.is_active);
     Ok(user.ok_or_else(invalid_link)?.fields)
@@ -96,7 +96,7 @@ pub fn create_from_link(
     create(tx, new, user, None, is_operator, now)
 }
 
-fn valid_link(tx: &impl Tx, code: SecretDigest, now: Timestamp) -> Result<SignInLink> {
+fn valid_link(tx: &dyn Raw, code: SecretDigest, now: Timestamp) -> Result<SignInLink> {
     let link = tx
         .meta::<SignInLink>(&code)?
         .filter(|link| link.expires_at.is_end_of_current(LINK_LIFETIME, now));
@@ -175,7 +175,7 @@ pub struct MailRecipient {
 
 /// Returns the user that gets mails at an address. There is none if no active user has the address, if it is not verified, or
 /// if its organization demands single sign-on.
-pub fn find_recipient(tx: &impl Tx, email: &str) -> Result<Option<User>> {
+pub fn find_recipient(tx: &dyn Raw, email: &str) -> Result<Option<User>> {
     match users::find_by_email(tx, email)? {
         Some(user) if may_sign_in(tx, &user)? => Ok(Some(user)),
         _ => Ok(None),
@@ -206,14 +206,14 @@ pub fn open_request(
 
 /// Whether mail may sign a user in. An address counts as verified unless an invite's link created the account: the
 /// operator vouches for the addresses of other accounts.
-fn may_sign_in(tx: &impl Tx, user: &User) -> Result<bool> {
+fn may_sign_in(tx: &dyn Raw, user: &User) -> Result<bool> {
     Ok(user.meta.is_active
         && users::find_unproven(tx, user.meta.id)?.is_none()
         && !domains::enforces_sso(tx, &user.fields.email)?)
 }
 
 /// Returns whether the browser has a request that accepts codes.
-pub fn find_open_request(tx: &impl Tx, browser: SecretDigest, now: Timestamp) -> Result<bool> {
+pub fn find_open_request(tx: &dyn Raw, browser: SecretDigest, now: Timestamp) -> Result<bool> {
     Ok(tx.meta::<SignInRequest>(&browser)?.is_some_and(|request| request.is_open(now)))
 }
 

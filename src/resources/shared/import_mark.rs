@@ -103,12 +103,12 @@ impl Attempt {
         tx.put(&ImportMark::Begun { organization, attempt, until: now.plus(MAX_PAUSE) })
     }
 
-    fn is_current(self, tx: &impl Tx) -> Result<bool> {
+    fn is_current(self, tx: &dyn Raw) -> Result<bool> {
         let found = tx.meta::<ImportMark>(&self.key())?;
         Ok(matches!(found, Some(ImportMark::Begun { attempt, .. }) if attempt == self.id))
     }
 
-    fn require_current(self, tx: &impl Tx) -> Result<()> {
+    fn require_current(self, tx: &dyn Raw) -> Result<()> {
         if self.is_current(tx)? {
             return Ok(());
         }
@@ -118,7 +118,7 @@ impl Attempt {
 }
 
 /// Fails with 400 if the organization exists, is being deleted, or is being imported.
-pub fn require_absent(tx: &impl Tx, organization: OrganizationId) -> Result<()> {
+pub fn require_absent(tx: &dyn Raw, organization: OrganizationId) -> Result<()> {
     let is_pending =
         tx.exists::<PendingDeletion>(&PendingDeletion::Organization(organization).key())?;
     let why = if tx.exists::<Organization>(&organization)? {
@@ -132,17 +132,17 @@ pub fn require_absent(tx: &impl Tx, organization: OrganizationId) -> Result<()> 
 }
 
 /// Returns the organizations whose import is not complete.
-pub fn under_way(tx: &impl Tx) -> Result<Vec<OrganizationId>> {
+pub fn under_way(tx: &dyn Raw) -> Result<Vec<OrganizationId>> {
     Ok(begun(tx)?.into_iter().map(|(organization, _)| organization).collect())
 }
 
 /// Returns when the first import counts as abandoned, unless it is renewed.
-pub fn next_end(tx: &impl Tx) -> Result<Option<Timestamp>> {
+pub fn next_end(tx: &dyn Raw) -> Result<Option<Timestamp>> {
     Ok(begun(tx)?.into_iter().map(|(_, until)| until).min())
 }
 
 /// Returns the imports that count as abandoned at `now`.
-pub fn find_abandoned(tx: &impl Tx, now: Timestamp) -> Result<Vec<OrganizationId>> {
+pub fn find_abandoned(tx: &dyn Raw, now: Timestamp) -> Result<Vec<OrganizationId>> {
     let is_abandoned = |until: Timestamp| !until.is_end_of_current(MAX_PAUSE, now);
     let begun = begun(tx)?.into_iter().filter(|(_, until)| is_abandoned(*until));
     Ok(begun.map(|(organization, _)| organization).collect())
@@ -153,7 +153,7 @@ pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Result<()> 
     tx.remove::<ImportMark>(&(false, organization, 0)).map(drop)
 }
 
-fn begun(tx: &impl Tx) -> Result<Vec<(OrganizationId, Timestamp)>> {
+fn begun(tx: &dyn Raw) -> Result<Vec<(OrganizationId, Timestamp)>> {
     collect::<ImportMark, _, _>(tx, &false, |mark| match mark {
         ImportMark::Begun { organization, until, .. } => Some((organization, until)),
         ImportMark::Account { .. } => None,
@@ -162,7 +162,7 @@ fn begun(tx: &impl Tx) -> Result<Vec<(OrganizationId, Timestamp)>> {
 
 /// Returns up to `limit` accounts of the organizations that `keep` passes.
 pub fn accounts(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     prefix: &impl crate::store::Key,
     limit: usize,
     keep: impl Fn(OrganizationId) -> bool,

@@ -16,8 +16,8 @@ pub(crate) use crate::ids::{
 };
 pub(crate) use crate::input::{Parsed, input};
 pub(crate) use crate::store::{
-    Index, Key, Order, Record, RecordOf, Redaction, Reference, Row, Table, Tx, Window, WriteTx,
-    impl_record,
+    Index, Key, Order, Raw, Record, RecordOf, Redaction, Reference, Row, Table, Tx, Window,
+    WriteTx, impl_record,
 };
 
 pub(crate) use super::access_objects::{Kind, Object};

@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use serde::Deserialize;
 
 use crate::base::error::{Error, Result};
-use crate::store::{Index, Key, Order, Record, Row, Tx, Window};
+use crate::store::{Index, Key, Order, Raw, Record, Row, Tx, Window};
 
 /// Returns what `pick` takes of the records under a prefix, in the order of their keys.
 pub fn collect<R: Record, T, C: Default + Extend<T>>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     prefix: &impl Key,
     mut pick: impl FnMut(R::Meta) -> Option<T>,
 ) -> Result<C> {
@@ -23,7 +23,7 @@ pub fn collect<R: Record, T, C: Default + Extend<T>>(
 
 /// Calls `visit` with the records of a page, in the order of an index. Returns the number of records under the prefix.
 pub fn walk_page<R: Record, K: Key>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     index: &Index<R, K>,
     prefix: &impl Key,
     window: Window,
@@ -34,7 +34,7 @@ pub fn walk_page<R: Record, K: Key>(
 
 /// Works as [`walk_page`], without the records that `keep` drops. `hidden` is their number.
 pub fn walk_visible<R: Record, K: Key>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     index: &Index<R, K>,
     prefix: &impl Key,
     window: Window,

@@ -134,7 +134,7 @@ pub struct SharedText {
 ///
 /// # Errors
 /// 404 if it does not exist or is deleted.
-pub fn get_dashboard(tx: &impl Tx, key: DashboardKey) -> Result<dashboards::Fields> {
+pub fn get_dashboard(tx: &dyn Raw, key: DashboardKey) -> Result<dashboards::Fields> {
     let Dashboard { meta, fields } = tx.get(&key)?;
     if meta.deleted { Err(Error::not_found()) } else { Ok(fields) }
 }
@@ -143,7 +143,7 @@ pub fn get_dashboard(tx: &impl Tx, key: DashboardKey) -> Result<dashboards::Fiel
 ///
 /// # Errors
 /// As for [`get_dashboard`].
-pub fn dashboard_json(tx: &impl Tx, key: DashboardKey) -> Result<Vec<u8>> {
+pub fn dashboard_json(tx: &dyn Raw, key: DashboardKey) -> Result<Vec<u8>> {
     let dashboards::Fields { id, name, description, tags, created_at, .. } =
         get_dashboard(tx, key)?;
     let details = tx.find::<Details>(&key)?.map(|details| details.fields).unwrap_or_default();
@@ -159,7 +159,7 @@ pub fn dashboard_json(tx: &impl Tx, key: DashboardKey) -> Result<Vec<u8>> {
 /// Passes the live tiles of a dashboard to `show` one at a time, ordered by position. Skips tiles whose
 /// insight is deleted.
 pub fn for_each_tile(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     dashboard: DashboardKey,
     mut show: impl FnMut(SharedTile) -> Result<()>,
 ) -> Result<()> {
@@ -182,7 +182,7 @@ pub fn for_each_tile(
 }
 
 /// Reads the insight or the text on a tile; neither if the insight is deleted.
-fn find_content(tx: &impl Tx, tile: &Meta) -> Result<(Option<SharedInsight>, Option<SharedText>)> {
+fn find_content(tx: &dyn Raw, tile: &Meta) -> Result<(Option<SharedInsight>, Option<SharedText>)> {
     Ok(match tile.content {
         Content::Insight(id) => (SharedInsight::find(tx, (tile.project, id))?, None),
         Content::Text(id) => {
@@ -196,12 +196,12 @@ impl SharedInsight {
     ///
     /// # Errors
     /// 404 if it does not exist or is deleted.
-    pub fn get(tx: &impl Tx, key: (ProjectId, InsightId)) -> Result<Self> {
+    pub fn get(tx: &dyn Raw, key: (ProjectId, InsightId)) -> Result<Self> {
         Self::find(tx, key)?.ok_or_else(Error::not_found)
     }
 
     /// Reads the public fields of an insight; `None` if it does not exist or is deleted.
-    fn find(tx: &impl Tx, key: (ProjectId, InsightId)) -> Result<Option<Self>> {
+    fn find(tx: &dyn Raw, key: (ProjectId, InsightId)) -> Result<Option<Self>> {
         let found = tx.view::<Insight, _>(&key, |row| {
             if row.meta.deleted { Ok(None) } else { parse_fields(&row).map(Some) }
         })?;

@@ -170,7 +170,7 @@ async fn open(State(app): State<App>, PathParam(token): PathParam<PathToken>) ->
 
 /// Returns an object with its version and its organization; `None` if it does not exist or is deleted.
 fn find_live<R: Shared>(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     of: SharingKey,
 ) -> Result<Option<(SharingKey, u64, Consumer)>> {
     let found = tx.view::<R, _>(&R::key_of(of.0, of.1.number()), |row| {

@@ -99,7 +99,7 @@ input! {
 }
 
 /// Returns the stored configuration, or that of an object that was never shared.
-fn get(tx: &impl Tx, of: SharingKey) -> Result<Sharing> {
+fn get(tx: &dyn Raw, of: SharingKey) -> Result<Sharing> {
     let (project, object) = of;
     let unset = || Sharing {
         meta: Meta { project, object, serial: 0, token: None, replaced: None },
@@ -206,7 +206,7 @@ impl Meta {
 /// Returns the object whose public page a token opens. Returns `None` if the project or organization was
 /// deleted, even if the page's record still exists.
 pub fn find_open(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tokens: &SharingTokens,
     presented: &str,
     now: Timestamp,
@@ -227,7 +227,7 @@ pub fn find_open(
 /// While the page is disabled, only a caller who may share the object, with a key that allows it, gets
 /// the token. Any other caller could keep the token until the page is enabled.
 pub fn body(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tokens: &SharingTokens,
     of: SharingKey,
     may_share: bool,
@@ -258,7 +258,7 @@ impl Shareable {
     /// # Errors
     /// 404 if the object does not exist or is deleted.
     pub fn find<R: Shared + Loggable>(
-        tx: &impl Tx,
+        tx: &dyn Raw,
         tenant: &InProject,
         named: &R::Ref,
     ) -> Result<Self> {

@@ -25,7 +25,7 @@ pub(super) enum Joiner {
 /// # Errors
 /// 400 `invalid_recipient`, `expired`, `account_exists`, `user_already_member` or `mail_required`.
 pub(super) fn require_open(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     invite: &Invite,
     access: Option<UserId>,
     proof: Option<TokenKind>,
@@ -73,7 +73,7 @@ pub(super) fn account_exists(invite: &Invite) -> Error {
 /// Checks that a link may create an account with this address: not if another organization has verified its domain. The
 /// error does not say so, because the owner of a domain is not public.
 fn require_link_allowed(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     invite: &Invite,
     proof: Option<TokenKind>,
     sends_mail: bool,
@@ -111,7 +111,7 @@ pub struct UnprovenAccount {
 }
 
 impl UnprovenAccount {
-    pub(super) fn of(tx: &impl Tx, account: UnverifiedAccount) -> Result<Self> {
+    pub(super) fn of(tx: &dyn Raw, account: UnverifiedAccount) -> Result<Self> {
         let memberships = members::organizations_of(tx, account.user)?;
         let mut organizations_deleted = 0;
         for member in &memberships {

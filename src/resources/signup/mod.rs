@@ -30,7 +30,7 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[];
 ///
 /// # Errors
 /// 400 `invalid_input` if the invite does not exist, the same error as for a wrong token.
-fn get(tx: &impl Tx, id: Option<InviteId>) -> Result<Invite> {
+fn get(tx: &dyn Raw, id: Option<InviteId>) -> Result<Invite> {
     let found = match id {
         Some(id) => invites::find_by_id(tx, id)?,
         None => None,
@@ -45,7 +45,7 @@ fn invite_not_found() -> Error {
 /// Returns the invite with the id in the path, if the token is valid. Verifies the token before it reads the invite, so
 /// that callers cannot distinguish a missing invite from a wrong token.
 fn get_by_token(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     links: &InviteLinks,
     id: Option<InviteId>,
     token: &str,
@@ -60,7 +60,7 @@ fn get_by_token(
 /// # Errors
 /// 400 if the invite does not exist or this visitor may not accept it.
 pub fn offer(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     links: &InviteLinks,
     id: Option<InviteId>,
     token: Option<&str>,
@@ -125,7 +125,7 @@ impl ValidAcceptance {
 /// 400 if the token is missing or wrong, this visitor may not accept the invite, the address has an account that the
 /// request does not take over, a field of a new user is invalid, or a limit is reached.
 pub fn require_acceptable(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     links: &InviteLinks,
     terms: SignupConfig,
     sent: &Acceptance,
@@ -147,7 +147,7 @@ pub fn require_acceptable(
 
 /// Checks the limits on members of an organization and organizations of a user. Every write enforces them. This check
 /// fails earlier: before a key is hashed, and before a takeover deletes anything.
-fn require_room(tx: &impl Tx, terms: SignupConfig, invite: &Invite, joiner: Joiner) -> Result<()> {
+fn require_room(tx: &dyn Raw, terms: SignupConfig, invite: &Invite, joiner: Joiner) -> Result<()> {
     let SignupConfig { members: most, organizations, .. } = terms;
     if tx.count::<Membership>(&invite.meta.organization)? >= most {
         let detail = format!("An organization can have at most {most} members.");
@@ -297,7 +297,7 @@ fn announce(
     outbox::enqueue_announcements(tx, [(id, about)], member.organization, now)
 }
 
-fn body(tx: &impl Tx, member: &Membership, first_key: Option<&IssuedKey>) -> Result<Versioned> {
+fn body(tx: &dyn Raw, member: &Membership, first_key: Option<&IssuedKey>) -> Result<Versioned> {
     let Organization { fields, .. } = tx.get(&member.organization)?;
     let read = |row: Row<'_, User>| Ok((row.version, row.fields.to_vec()));
     let (version, user) = tx.view(&member.user, read)?.ok_or_else(Error::not_found)?;

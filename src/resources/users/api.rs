@@ -142,12 +142,12 @@ impl UserFilter {
     ///
     /// # Errors
     /// 404 if no user has this UUID.
-    pub fn get(self, tx: &impl Tx, caller: UserId) -> Result<UserId> {
+    pub fn get(self, tx: &dyn Raw, caller: UserId) -> Result<UserId> {
         self.resolve(tx, caller)?.ok_or_else(Error::not_found)
     }
 
     /// Returns the user; `None` if no user has this UUID.
-    pub fn resolve(self, tx: &impl Tx, caller: UserId) -> Result<Option<UserId>> {
+    pub fn resolve(self, tx: &dyn Raw, caller: UserId) -> Result<Option<UserId>> {
         match self {
             Self::Caller => Ok(Some(caller)),
             Self::Uuid(uuid) => tx.lookup(&BY_UUID, &uuid),

@@ -83,13 +83,13 @@ async fn update(at: WriteAccess<Global>, JsonBody(sent): JsonBody) -> ApiResult 
 }
 
 /// Returns the caller with the updated user.
-fn reload_caller(tx: &impl Tx, caller: &Caller) -> Result<Caller> {
+fn reload_caller(tx: &dyn Raw, caller: &Caller) -> Result<Caller> {
     let user = tx.meta::<User>(&caller.user.id)?.ok_or_else(Error::not_found)?;
     Ok(Caller { user, key: Arc::clone(&caller.key) })
 }
 
 /// Returns whether rendering the caller takes long, so that it must happen outside of the write transaction.
-fn is_expensive(tx: &impl Tx, caller: &Caller) -> Result<bool> {
+fn is_expensive(tx: &dyn Raw, caller: &Caller) -> Result<bool> {
     if tx.count::<Membership>(&caller.user.id)? > MAX_INLINE_ORGANIZATIONS {
         return Ok(true);
     }
@@ -125,7 +125,7 @@ fn current_after(
 }
 
 /// Returns the JSON of the caller, with the organizations and the project that the key can access.
-fn body(tx: &impl Tx, caller: &Caller) -> Result<Versioned> {
+fn body(tx: &dyn Raw, caller: &Caller) -> Result<Versioned> {
     let member = match members::current_organization(tx, &caller.user)? {
         Some(id) => caller.open_membership(tx, id)?,
         None => None,
@@ -161,7 +161,7 @@ fn body(tx: &impl Tx, caller: &Caller) -> Result<Versioned> {
 }
 
 fn write_team(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     caller: &Caller,
     member: Option<&Membership>,
     out: &mut Vec<u8>,

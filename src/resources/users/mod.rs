@@ -209,18 +209,18 @@ pub fn set_current_tenant(
 }
 
 /// Returns the user as the owner that stored bytes count towards.
-pub fn owner_of(tx: &impl Tx, id: UserId) -> Result<Option<Owner>> {
+pub fn owner_of(tx: &dyn Raw, id: UserId) -> Result<Option<Owner>> {
     Ok(tx.meta::<User>(&id)?.map(|meta| Owner::Requester(meta.uuid.0)))
 }
 
 /// Returns the address of a user; `None` without a user, or if the user does not exist.
-pub fn find_email(tx: &impl Tx, id: Option<UserId>) -> Result<Option<String>> {
+pub fn find_email(tx: &dyn Raw, id: Option<UserId>) -> Result<Option<String>> {
     let user = id.map_or(Ok(None), |id| tx.find::<User>(&id))?;
     Ok(user.map(|user| user.fields.email))
 }
 
 /// Returns the user with this address, ignoring case.
-pub fn find_by_email(tx: &impl Tx, email: &str) -> Result<Option<User>> {
+pub fn find_by_email(tx: &dyn Raw, email: &str) -> Result<Option<User>> {
     match tx.lookup(&BY_EMAIL, &email.to_lowercase())? {
         Some(id) => tx.find(&id),
         None => Ok(None),
@@ -233,7 +233,7 @@ pub struct EmbeddedUser(Option<Rc<[u8]>>);
 
 impl EmbeddedUser {
     /// Reads the JSON of a user. Null if there is no user.
-    pub fn find(tx: &impl Tx, user: Option<UserId>) -> Result<Self> {
+    pub fn find(tx: &dyn Raw, user: Option<UserId>) -> Result<Self> {
         match user {
             Some(id) => tx.view::<User, _>(&id, |row| Ok(Rc::from(row.fields))).map(Self),
             None => Ok(Self(None)),
@@ -256,7 +256,7 @@ pub struct EmbeddedUsers {
 
 impl EmbeddedUsers {
     /// Returns the JSON of a user. Null if there is no user.
-    pub fn find(&mut self, tx: &impl Tx, user: Option<UserId>) -> Result<EmbeddedUser> {
+    pub fn find(&mut self, tx: &dyn Raw, user: Option<UserId>) -> Result<EmbeddedUser> {
         match &self.last {
             Some((known, json)) if *known == user => Ok(json.clone()),
             _ => {
@@ -290,7 +290,7 @@ impl_record!(UnverifiedAccount {
 });
 
 /// Returns how the account was created, if a link created it and its address was never proven.
-pub fn find_unproven(tx: &impl Tx, user: UserId) -> Result<Option<UnverifiedAccount>> {
+pub fn find_unproven(tx: &dyn Raw, user: UserId) -> Result<Option<UnverifiedAccount>> {
     tx.meta::<UnverifiedAccount>(&user)
 }
 

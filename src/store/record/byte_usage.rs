@@ -59,7 +59,7 @@ impl Owner {
 
     /// Returns the organization of the record under `key`, if the record exists. The metadata of the
     /// records in `table` must begin with the id of their organization.
-    pub fn leading(tx: &impl Raw, table: Table, key: &impl Key) -> Result<Option<Self>> {
+    pub fn leading(tx: &dyn Raw, table: Table, key: &impl Key) -> Result<Option<Self>> {
         read_value(tx, table, &key.encoded(), &|payload| {
             let stored = Payload::read(table, payload)?;
             let id = postcard::take_from_bytes(stored.meta);

@@ -274,8 +274,8 @@ impl<R: Record> Sum<R> {
     }
 
     /// Returns the sum of a tenant.
-    pub fn read(&self, tx: &impl Tx, tenant: &impl Key) -> Result<u64> {
-        read_number(tx.as_dyn(), Table::Counts, &self.key(&tenant.encoded()))
+    pub fn read(&self, tx: &dyn Raw, tenant: &impl Key) -> Result<u64> {
+        read_number(tx, Table::Counts, &self.key(&tenant.encoded()))
     }
 
     /// Returns the key of a tenant's sum in [`Table::Counts`].

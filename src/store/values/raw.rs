@@ -27,7 +27,8 @@ pub struct KeySpan<'k> {
     pub order: Order,
 }
 
-/// Access to keys and payloads, which both kinds of transaction provide.
+/// Access to keys and payloads, which both kinds of transaction provide. Rules that only read take a `&dyn Raw`, so that they
+/// are compiled once.
 pub trait Raw {
     /// Calls `visit` with the verified payload under `key`. Does not call it if the key is absent.
     #[doc(hidden)]

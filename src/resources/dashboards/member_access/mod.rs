@@ -68,7 +68,7 @@ impl NameVisibility {
 /// # Errors
 /// 404 if the object does not exist.
 pub fn list(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     object: Object,
     visibility: NameVisibility,
@@ -117,7 +117,7 @@ struct AccessPage<'p> {
 
 impl AccessPage<'_> {
     /// Counts a member that matches the filter, and appends the member if the window shows it.
-    fn add(&mut self, tx: &impl Tx, member: &Membership) -> Result<()> {
+    fn add(&mut self, tx: &dyn Raw, member: &Membership) -> Result<()> {
         if !self.filter.members.matches(tx, member)? {
             return Ok(());
         }
@@ -131,7 +131,7 @@ impl AccessPage<'_> {
         Ok(())
     }
 
-    fn render(&mut self, tx: &impl Tx, access: &MemberAccess) -> Result<()> {
+    fn render(&mut self, tx: &dyn Raw, access: &MemberAccess) -> Result<()> {
         let Membership { organization, user, id, .. } = access.tenant.member;
         let Self { visibility, items, .. } = self;
         items.push(MemberAccessBody {
@@ -263,7 +263,7 @@ struct MemberAccess {
 }
 
 impl Target {
-    fn of(tx: &impl Tx, project: ProjectId, object: Object) -> Result<Self> {
+    fn of(tx: &dyn Raw, project: ProjectId, object: Object) -> Result<Self> {
         match object {
             Object::Dashboard(id) => {
                 let dashboard = tx.meta::<Dashboard>(&(project, id))?;
@@ -294,7 +294,7 @@ impl Target {
     /// Returns what a member of the organization may do with the object.
     fn access(
         &self,
-        tx: &impl Tx,
+        tx: &dyn Raw,
         project: &projects::Meta,
         member: &Membership,
     ) -> Result<MemberAccess> {
@@ -333,7 +333,7 @@ impl MemberAccess {
     }
 
     /// Returns whether the member may edit the access rules on the object.
-    fn can_edit_access_levels(&self, tx: &impl Tx) -> Result<bool> {
+    fn can_edit_access_levels(&self, tx: &dyn Raw) -> Result<bool> {
         let level = self.rights.user_access_level;
         Ok(self.is_visible && level.can_manage(runs_project(tx, &self.tenant)?))
     }

@@ -15,7 +15,7 @@ use super::{Reason, ReasonRule, ReasonSubject};
 type Subjects = (ReasonSubject, Vec<Subject>);
 
 /// Returns all rules that can decide, in the order of precedence.
-pub(super) fn reasons(tx: &impl Tx, access: &MemberAccess) -> Result<Vec<Reason>> {
+pub(super) fn reasons(tx: &dyn Raw, access: &MemberAccess) -> Result<Vec<Reason>> {
     let Membership { organization, user, .. } = access.tenant.member;
     let roles = roles::of_user(tx, organization, user)?.into_iter().map(Subject::Role).collect();
     let member = vec![Subject::User(user)];
@@ -84,7 +84,7 @@ impl Chain<'_> {
         self.reached = !is_admin;
     }
 
-    fn project(&mut self, tx: &impl Tx, named: &[Subjects]) -> Result<()> {
+    fn project(&mut self, tx: &dyn Raw, named: &[Subjects]) -> Result<()> {
         let access = self.access;
         let project = &access.tenant.project;
         let text = if project.access_control {
@@ -122,7 +122,7 @@ impl Chain<'_> {
     }
 
     /// Adds the rules of a tier. The tiers after the one that gives the level are not considered.
-    fn tier(&mut self, tx: &impl Tx, tier: Tier, whom: &[Subjects]) -> Result<()> {
+    fn tier(&mut self, tx: &dyn Raw, tier: Tier, whom: &[Subjects]) -> Result<()> {
         let MemberAccess { tenant, object, rule: deciding, .. } = self.access;
         let (project, kind) = (tenant.project.id, object.kind());
         let (rule, place, number) = if tier.on_kind {

@@ -42,7 +42,7 @@ output! {
 /// `rights` are the caller's rights on the dashboard; `visible` knows which other dashboards the caller may
 /// see.
 pub(in crate::resources::dashboards) fn write(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     dashboard: &(ProjectId, DashboardId),
     rights: &ObjectRights,
     visible: &mut VisibleDashboards<'_>,
@@ -71,8 +71,8 @@ pub(in crate::resources::dashboards) fn write(
 }
 
 /// Renders the contents of tiles, one at a time.
-struct ContentReader<'c, 'p, X> {
-    tx: &'c X,
+struct ContentReader<'c, 'p> {
+    tx: &'c dyn Raw,
     rights: &'c ObjectRights,
     visible: &'c mut VisibleDashboards<'p>,
     levels: CallerLevels<'p, Insight>,
@@ -80,7 +80,7 @@ struct ContentReader<'c, 'p, X> {
     text: Vec<u8>,
 }
 
-impl<X: Tx> ContentReader<'_, '_, X> {
+impl ContentReader<'_, '_> {
     /// Returns the JSON of the tile's insight and of its text, one of which is null; `None` if the insight
     /// is deleted.
     fn of(&mut self, tile: &Meta) -> Result<Option<Contents<'_>>> {
@@ -148,7 +148,7 @@ pub struct DeletedTileInsight {
 /// # Errors
 /// 404 if the dashboard does not exist or is deleted; 403 if the caller may not edit it.
 pub fn list_deleted(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     tenant: &InProject,
     dashboard: DashboardId,
     window: Window,
@@ -177,7 +177,7 @@ pub fn list_deleted(
 }
 
 fn names(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     levels: &CallerLevels<'_, Insight>,
     key: (ProjectId, InsightId),
 ) -> Result<Option<DeletedTileInsight>> {
@@ -202,7 +202,7 @@ pub const MAX_LISTED: usize = 100;
 type TileKey = (ProjectId, DashboardId, TileId);
 
 /// Returns the live tiles that show an insight, ordered by dashboard.
-pub fn live_tiles(tx: &impl Tx, insight: (ProjectId, InsightId)) -> Result<Vec<TileKey>> {
+pub fn live_tiles(tx: &dyn Raw, insight: (ProjectId, InsightId)) -> Result<Vec<TileKey>> {
     tx.keys(&BY_INSIGHT, &(insight, false), MAX_TILES_OF_INSIGHT)
 }
 
@@ -210,7 +210,7 @@ pub fn live_tiles(tx: &impl Tx, insight: (ProjectId, InsightId)) -> Result<Vec<T
 ///
 /// # Errors
 /// 500 if the tile does not exist.
-pub fn listed(tx: &impl Tx, key: TileKey) -> Result<ListedTile> {
+pub fn listed(tx: &dyn Raw, key: TileKey) -> Result<ListedTile> {
     let tile = tx.meta::<Tile>(&key)?;
     tile.map(|tile| tile.listed()).ok_or_else(|| Error::internal("an index names no tile"))
 }
@@ -219,7 +219,7 @@ pub fn listed(tx: &impl Tx, key: TileKey) -> Result<ListedTile> {
 ///
 /// # Errors
 /// 403 otherwise.
-pub fn require_view_of_all(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<()> {
+pub fn require_view_of_all(tx: &dyn Raw, tenant: &InProject, dashboard: DashboardId) -> Result<()> {
     let levels = CallerLevels::<Insight>::of(tx, tenant)?;
     let mut lowest = AccessLevel::Manager;
     let live = keys_of(tx, (tenant.project.id, dashboard), |tile| !tile.deleted)?;
@@ -237,7 +237,7 @@ pub fn require_view_of_all(tx: &impl Tx, tenant: &InProject, dashboard: Dashboar
 /// Returns the first live tiles that show the same insight as `read` on dashboards that the caller may see. The tile
 /// `read` is always among them.
 fn visible_tiles(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     insight: (ProjectId, InsightId),
     read: &Meta,
     visible: &mut VisibleDashboards<'_>,

@@ -65,7 +65,7 @@ fn restore_insight(
 }
 
 fn may_edit(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     levels: &CallerLevels<'_, Insight>,
     key: &(ProjectId, InsightId),
 ) -> Result<bool> {
@@ -134,18 +134,18 @@ impl TileContext<'_> {
         does_not_exist(self.attr("id"), id)
     }
 
-    fn find(&self, tx: &impl Tx, id: u64) -> Result<Option<Tile>> {
+    fn find(&self, tx: &dyn Raw, id: u64) -> Result<Option<Tile>> {
         tx.find(&(self.tenant.project.id, self.dashboard, TileId(id)))
     }
 
-    fn tile(&self, tx: &impl Tx, id: u64) -> Result<Tile> {
+    fn tile(&self, tx: &dyn Raw, id: u64) -> Result<Tile> {
         self.find(tx, id)?.ok_or_else(|| self.no_such_tile(id))
     }
 
     /// Returns the existing tile and text that an element changes; `None` if the element adds a text.
     fn text_tile(
         &self,
-        tx: &impl Tx,
+        tx: &dyn Raw,
         tile: Option<u64>,
         text: Option<TextId>,
     ) -> Result<Option<(Tile, TextId)>> {
@@ -217,7 +217,7 @@ const MAX_OTHER_DASHBOARDS: usize = 100;
 
 /// Returns whether the caller may edit all these dashboards. If not, or if there are too many, the change
 /// goes to a copy of the text, which only this dashboard shows.
-fn may_edit_all(tx: &impl Tx, tenant: &InProject, dashboards: &[DashboardId]) -> Result<bool> {
+fn may_edit_all(tx: &dyn Raw, tenant: &InProject, dashboards: &[DashboardId]) -> Result<bool> {
     if dashboards.len() > MAX_OTHER_DASHBOARDS {
         return Ok(false);
     }

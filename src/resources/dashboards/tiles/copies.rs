@@ -91,7 +91,7 @@ pub(in crate::resources::dashboards) fn duplicate(
 }
 
 /// Returns the caller's level on the content of a tile on a dashboard that the caller may view.
-fn level_of(tx: &impl Tx, tenant: &InProject, content: Content) -> Result<AccessLevel> {
+fn level_of(tx: &dyn Raw, tenant: &InProject, content: Content) -> Result<AccessLevel> {
     let Content::Insight(insight) = content else { return Ok(AccessLevel::Manager) };
     let meta = tx.meta::<Insight>(&(tenant.project.id, insight))?;
     meta.map_or(Ok(AccessLevel::None), |meta| level_on::<Insight>(tx, tenant, &meta))

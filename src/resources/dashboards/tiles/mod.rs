@@ -227,7 +227,7 @@ fn add(
     Ok(id)
 }
 
-fn require_room(tx: &impl Tx, project: ProjectId, dashboard: DashboardId) -> Result<()> {
+fn require_room(tx: &dyn Raw, project: ProjectId, dashboard: DashboardId) -> Result<()> {
     if tx.count::<Tile>(&(project, dashboard))? < MAX_TILES as u64 {
         return Ok(());
     }
@@ -239,7 +239,7 @@ fn require_room(tx: &impl Tx, project: ProjectId, dashboard: DashboardId) -> Res
 ///
 /// # Errors
 /// 400 `max_length` otherwise, without a field.
-fn require_insight_room(tx: &impl Tx, project: ProjectId, insight: InsightId) -> Result<()> {
+fn require_insight_room(tx: &dyn Raw, project: ProjectId, insight: InsightId) -> Result<()> {
     if tx.count::<Tile>(&of_insight(project, insight))? < MAX_TILES_OF_INSIGHT as u64 {
         return Ok(());
     }
@@ -255,7 +255,7 @@ const fn of_insight(project: ProjectId, insight: InsightId) -> (ProjectId, Insig
 /// Returns the keys of the tiles of a dashboard that match `keep`, ordered by ID. Callers then read one
 /// tile at a time, because parsed layouts take up to a hundred times the memory of their JSON.
 fn keys_of(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     dashboard: (ProjectId, DashboardId),
     mut keep: impl FnMut(&Meta) -> bool,
 ) -> Result<Vec<<Tile as Record>::Key>> {

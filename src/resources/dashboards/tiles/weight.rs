@@ -35,7 +35,7 @@ pub(super) const WEIGHT: Sum<Tile> = Sum::per("tile bytes", |tx, row| {
 /// Returns the approximate size in bytes of a response with this dashboard if the dashboard is large, that
 /// is, slow to render.
 pub fn large_answer(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     project: ProjectId,
     dashboard: DashboardId,
 ) -> Result<Option<usize>> {
@@ -50,7 +50,7 @@ pub fn large_answer(
 /// # Errors
 /// 400 `max_length` for `field` otherwise.
 pub(super) fn require_bounded(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     dashboard: (ProjectId, DashboardId),
     field: &str,
 ) -> Result<()> {
@@ -135,7 +135,7 @@ impl CopyBudget {
     /// 400 `max_length` for the request field if the sum exceeds the limit.
     pub(super) fn add_content(
         &mut self,
-        tx: &impl Tx,
+        tx: &dyn Raw,
         project: ProjectId,
         content: Content,
     ) -> Result<()> {
@@ -162,7 +162,7 @@ fn require(weight: u64, heaviest: u64, attr: &str) -> Result<()> {
 }
 
 /// Returns the weight of an insight or a text, in bytes.
-fn of<X: Tx + ?Sized>(tx: &X, project: ProjectId, content: Content) -> Result<u64> {
+fn of(tx: &dyn Raw, project: ProjectId, content: Content) -> Result<u64> {
     let weight = match content {
         Content::Insight(id) => {
             tx.view::<Insight, _>(&(project, id), |row| Ok(weight_of_insight(&row)))?

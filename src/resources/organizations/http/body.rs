@@ -13,7 +13,7 @@ use crate::resources::members::{Level, Membership};
 use crate::resources::projects::api::ProjectSummary;
 use crate::resources::projects::{self, Project};
 use crate::resources::roles;
-use crate::store::{Order, Tx, Window};
+use crate::store::{Order, Raw, Tx, Window};
 
 use super::super::{Fields, Organization};
 
@@ -99,7 +99,7 @@ pub const MAX_PROJECTS: usize = 1000;
 const MAX_INLINE_PROJECTS: u64 = 64;
 
 /// Returns whether rendering the full form of an organization takes long.
-pub fn is_expensive(tx: &impl Tx, organization: OrganizationId) -> Result<bool> {
+pub fn is_expensive(tx: &dyn Raw, organization: OrganizationId) -> Result<bool> {
     Ok(tx.count::<Project>(&organization)? > MAX_INLINE_PROJECTS)
 }
 
@@ -109,7 +109,7 @@ pub fn is_expensive(tx: &impl Tx, organization: OrganizationId) -> Result<bool> 
 /// # Errors
 /// 404 if the organization was deleted.
 pub fn write_full(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     member: &Membership,
     key: &CallerKey,
     most: usize,
@@ -144,7 +144,7 @@ pub fn write_full(
 }
 
 fn write_projects(
-    tx: &impl Tx,
+    tx: &dyn Raw,
     member: &Membership,
     key: &CallerKey,
     most: usize,
@@ -159,7 +159,7 @@ fn write_projects(
 }
 
 /// Appends the short form of the caller's oldest organizations that the caller's key can access.
-pub fn write_basic_of(tx: &impl Tx, caller: &Caller, out: &mut Vec<u8>) -> Result<()> {
+pub fn write_basic_of(tx: &dyn Raw, caller: &Caller, out: &mut Vec<u8>) -> Result<()> {
     Array::write(out, |array| {
         for member in caller.open_memberships(tx, MAX_ORGANIZATIONS)? {
             let fields = tx.get::<Organization>(&member.organization)?.fields;
