@@ -41,25 +41,41 @@ impl<C: Choices> FieldType for Choice<C> {
     type Value = C::Value;
 
     fn read(value: &Value) -> Result<C::Value> {
-        let sent = choice_text(value);
-        let number = value.is_number().then(|| parse_integer(value).ok()).flatten();
-        let found = C::ALL.iter().copied().find(|choice| {
-            let choice: Value = (*choice).into();
-            sent == choice_text(&choice)
-                || number.is_some() && number == choice.as_i64().map(i128::from)
-        });
-        found.ok_or_else(|| invalid_choice(&sent))
+        let index = find_choice(value, &|index| C::ALL.get(index).map(|choice| (*choice).into()));
+        let found = index.and_then(|index| C::ALL.get(index));
+        found.copied().ok_or_else(|| invalid_choice(&choice_text(value)))
     }
 
     fn schema() -> Schema {
-        let values: Vec<Value> = C::ALL.iter().copied().map(Into::into).collect();
-        let schema_type = match () {
-            () if values.iter().all(Value::is_string) => Type::String.into(),
-            () if values.iter().all(Value::is_i64) => Type::Integer.into(),
-            () => SchemaType::AnyValue,
-        };
-        ObjectBuilder::new().schema_type(schema_type).enum_values(Some(values)).into()
+        let mut values: Vec<Value> = Vec::new();
+        for choice in C::ALL {
+            values.push((*choice).into());
+        }
+        schema_of(values)
     }
+}
+
+/// Returns the index of the choice that `value` names. `choice_at` returns the choice at an index.
+fn find_choice(value: &Value, choice_at: &dyn Fn(usize) -> Option<Value>) -> Option<usize> {
+    let sent = choice_text(value);
+    let number = value.is_number().then(|| parse_integer(value).ok()).flatten();
+    let is_sent = |choice: &Value| {
+        sent == choice_text(choice) || number.is_some() && number == choice.as_i64().map(i128::from)
+    };
+    let mut index = 0;
+    while !is_sent(&choice_at(index)?) {
+        index += 1;
+    }
+    Some(index)
+}
+
+fn schema_of(values: Vec<Value>) -> Schema {
+    let schema_type = match () {
+        () if values.iter().all(Value::is_string) => Type::String.into(),
+        () if values.iter().all(Value::is_i64) => Type::Integer.into(),
+        () => SchemaType::AnyValue,
+    };
+    ObjectBuilder::new().schema_type(schema_type).enum_values(Some(values)).into()
 }
 
 /// Implements the schema traits for lists of choices, so that responses can use them as field types.

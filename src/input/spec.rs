@@ -157,11 +157,20 @@ impl Property {
     /// Creates the property of the field `identifier` with its doc comment.
     #[must_use]
     pub fn of<F: Field>(identifier: &'static str, docs: &[&str]) -> Self {
-        let mut schema = F::property();
+        Self::new(identifier, docs, F::REQUIRED, F::property)
+    }
+
+    fn new(
+        identifier: &'static str,
+        docs: &[&str],
+        required: bool,
+        property: fn() -> Schema,
+    ) -> Self {
+        let mut schema = property();
         if let Some(text) = description(docs) {
             describe(&mut schema, text);
         }
-        Self { name: member_name(identifier), required: F::REQUIRED, schema }
+        Self { name: member_name(identifier), required, schema }
     }
 
     /// Creates the property of a member that is ignored.
