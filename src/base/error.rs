@@ -236,9 +236,13 @@ impl Error {
 
     /// 500: a bug or a damaged data file. `cause` goes to the log, never to the client.
     pub fn internal(cause: impl fmt::Display) -> Self {
-        let mut error = Self::new(500, ErrorType::ServerError, "error", "A server error occurred.");
-        error.0.cause = Some(cause.to_string().into());
-        error
+        let error = Self::new(500, ErrorType::ServerError, "error", "A server error occurred.");
+        error.caused_by(&cause)
+    }
+
+    fn caused_by(mut self, cause: &dyn fmt::Display) -> Self {
+        self.0.cause = Some(cause.to_string().into());
+        self
     }
 
     /// 503: the service is temporarily unavailable. `retry_after` is in seconds; `cause` goes to the log.
@@ -246,8 +250,7 @@ impl Error {
         let detail = "The service is temporarily unavailable. Try again shortly.";
         let mut error = Self::new(503, ErrorType::ServerError, "unavailable", detail);
         error.0.retry_after = Some(retry_after);
-        error.0.cause = Some(cause.to_string().into());
-        error
+        error.caused_by(&cause)
     }
 
     /// 503: it is not known whether the change was made. `retry_after` is in seconds; `cause` goes to the log.
