@@ -289,10 +289,10 @@ macro_rules! input {
             fn schema() -> $crate::input::Schema {
                 $crate::input::object_schema(
                     &[$($doc),*],
-                    vec![
+                    const { &[
                         $( $crate::input::Property::of::<$spec>(stringify!($field), &[$($field_doc),*]), )*
                         $( $( $crate::input::Property::ignored(stringify!($ignored)), )+ )?
-                    ],
+                    ] },
                 )
             }
         }

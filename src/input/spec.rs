@@ -148,35 +148,31 @@ pub(super) fn read_non_null<K: FieldType>(name: &str, value: &Value) -> Result<K
 
 /// A property of an input's schema. Used only by [`input!`](crate::input!).
 pub struct Property {
-    name: &'static str,
+    identifier: &'static str,
+    docs: &'static [&'static str],
     required: bool,
-    schema: Schema,
+    schema: fn() -> Schema,
 }
 
 impl Property {
     /// Creates the property of the field `identifier` with its doc comment.
     #[must_use]
-    pub fn of<F: Field>(identifier: &'static str, docs: &[&str]) -> Self {
-        Self::new(identifier, docs, F::REQUIRED, F::property)
-    }
-
-    fn new(
-        identifier: &'static str,
-        docs: &[&str],
-        required: bool,
-        property: fn() -> Schema,
-    ) -> Self {
-        let mut schema = property();
-        if let Some(text) = description(docs) {
-            describe(&mut schema, text);
-        }
-        Self { name: member_name(identifier), required, schema }
+    pub const fn of<F: Field>(identifier: &'static str, docs: &'static [&'static str]) -> Self {
+        Self { identifier, docs, required: F::REQUIRED, schema: F::property }
     }
 
     /// Creates the property of a member that is ignored.
     #[must_use]
-    pub fn ignored(identifier: &'static str) -> Self {
+    pub const fn ignored(identifier: &'static str) -> Self {
         Self::of::<Untyped>(identifier, &["Ignored."])
+    }
+
+    fn described(&self) -> Schema {
+        let mut schema = (self.schema)();
+        if let Some(text) = description(self.docs) {
+            describe(&mut schema, text);
+        }
+        schema
     }
 }
 
@@ -201,13 +197,14 @@ fn member<'b>(body: &'b JsonObject, name: &str) -> Option<&'b Value> {
 
 /// Returns the schema of an object with these properties. Used only by [`input!`](crate::input!).
 #[must_use]
-pub fn object_schema(docs: &[&str], properties: impl IntoIterator<Item = Property>) -> Schema {
+pub fn object_schema(docs: &[&str], properties: &[Property]) -> Schema {
     let mut object = ObjectBuilder::new().description(description(docs));
     for property in properties {
+        let name = member_name(property.identifier);
         if property.required {
-            object = object.required(property.name);
+            object = object.required(name);
         }
-        object = object.property(property.name, property.schema);
+        object = object.property(name, property.described());
     }
     object.into()
 }
@@ -324,7 +321,7 @@ mod tests {
             json!({"anyOf": [{"oneOf": [schema(Text::<1>::schema())]}, {"type": "null"}]})
         );
         assert_eq!(
-            schema(Property::of::<Mixed>("mixed", &[" Said."]).schema)["description"],
+            schema(Property::of::<Mixed>("mixed", &[" Said."]).described())["description"],
             json!("Said.")
         );
     }
