@@ -29,7 +29,11 @@ pub fn walk_page<R: Record, K: Key>(
     window: Window,
     visit: impl FnMut(Row<'_, R>) -> Result<()>,
 ) -> Result<u64> {
-    walk_visible(tx, index, prefix, window, 0, |_| true, visit)
+    let count = tx.count::<R>(prefix)?;
+    if window.begins_within(count) {
+        tx.walk(index, prefix, window, visit)?;
+    }
+    Ok(count)
 }
 
 /// Works as [`walk_page`], without the records that `keep` drops. `hidden` is their number.
