@@ -180,7 +180,7 @@ fn first_project(
     let Some(member) = members::find(tx, organization, requester.user.id)? else { return Ok(None) };
     let mut first = None;
     let window = Window { offset: 0, limit: 1, order: Order::Ascending };
-    projects::list(tx, &member, None, window, |id, _| {
+    projects::list(tx, &member, None, window, &mut |id, _| {
         first = Some(id);
         Ok(())
     })?;

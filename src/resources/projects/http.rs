@@ -91,7 +91,7 @@ async fn list_in_organization(at: ReadAccess<InOrganization>, page: PageParams) 
         let mut items = JsonItems::default();
         let window = page.window(Order::Ascending);
         let only = at.caller.key.scoped_projects();
-        let count = super::list(tx, &at.tenant.member, only, window, |_, own| {
+        let count = super::list(tx, &at.tenant.member, only, window, &mut |_, own| {
             items.push(ProjectSummary { own })
         })?;
         Ok((count, items.into_bytes()))

@@ -42,7 +42,7 @@ pub fn list(
     member: &Membership,
     only: Option<&[ProjectId]>,
     window: Window,
-    mut show: impl FnMut(ProjectId, JsonText<'_, Fields>) -> Result<()>,
+    show: &mut dyn FnMut(ProjectId, JsonText<'_, Fields>) -> Result<()>,
 ) -> Result<u64> {
     let hidden = hidden_projects(tx, member)?;
     let organization = member.organization;
@@ -71,7 +71,7 @@ fn list_named(
     only: &[ProjectId],
     hidden: &HashSet<ProjectId>,
     window: Window,
-    mut show: impl FnMut(ProjectId, JsonText<'_, Fields>) -> Result<()>,
+    show: &mut dyn FnMut(ProjectId, JsonText<'_, Fields>) -> Result<()>,
 ) -> Result<u64> {
     let named: BTreeSet<&ProjectId> = only.iter().filter(|id| !hidden.contains(id)).collect();
     let mut count = 0;
@@ -93,7 +93,7 @@ pub fn list_visible(
 ) -> Result<Vec<(OrganizationId, ProjectId)>> {
     let mut found = Vec::new();
     for member in memberships {
-        list(tx, member, only, Window::all(Order::Ascending), |id, _| {
+        list(tx, member, only, Window::all(Order::Ascending), &mut |id, _| {
             found.push((member.organization, id));
             Ok(())
         })?;
@@ -125,7 +125,7 @@ pub fn current_project(
         (None, Some(member)) => {
             let mut first = None;
             let window = Window { offset: 0, limit: 1, order: Order::Ascending };
-            list(tx, member, None, window, |id, _| {
+            list(tx, member, None, window, &mut |id, _| {
                 first = Some((member.organization, id));
                 Ok(())
             })?;
@@ -226,7 +226,7 @@ pub fn list_of_member(
         return Ok((0, Vec::new()));
     }
     let mut items = JsonItems::default();
-    let count = list(tx, caller, of.only, window, |_, own| {
+    let count = list(tx, caller, of.only, window, &mut |_, own| {
         items.push(body(tx, &member, own.parse()?, of.sees_roles)?)
     })?;
     Ok((count, items.into_bytes()))

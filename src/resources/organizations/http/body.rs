@@ -125,13 +125,13 @@ pub fn write_full(
         default_role_id: roles::default_of(tx, id)?,
         membership_level: member.level,
         teams: WrittenBy(&mut |out| {
-            write_projects(tx, member, key, most, out, |array, project_id, own| {
+            write_projects(tx, member, key, most, out, &mut |array, project_id, own| {
                 count += 1;
                 array.push(Team { summary: ProjectSummary { own }, project_id })
             })
         }),
         projects: WrittenBy(&mut |out| {
-            write_projects(tx, member, key, most, out, |array, project, own| {
+            write_projects(tx, member, key, most, out, &mut |array, project, own| {
                 let name = own.parse()?.name;
                 array.push(BasicProject { id: project, organization_id: id, name })
             })
@@ -149,12 +149,12 @@ fn write_projects(
     key: &CallerKey,
     most: usize,
     out: &mut Vec<u8>,
-    mut push: impl FnMut(&mut Array<'_>, ProjectId, JsonText<'_, projects::Fields>) -> Result<()>,
+    push: &mut dyn FnMut(&mut Array<'_>, ProjectId, JsonText<'_, projects::Fields>) -> Result<()>,
 ) -> Result<()> {
     let window = Window { offset: 0, limit: most, order: Order::Ascending };
     Array::write(out, |array| {
-        let push = |id, own: JsonText<'_, _>| push(array, id, own);
-        projects::list(tx, member, key.scoped_projects(), window, push).map(drop)
+        let only = key.scoped_projects();
+        projects::list(tx, member, only, window, &mut |id, own| push(array, id, own)).map(drop)
     })
 }
 
