@@ -131,7 +131,7 @@ impl<'c> KeyReach<'c> {
         if matches!(target, PathTarget::Project | PathTarget::InProject) {
             ids.organization = None;
         }
-        let error = match admit(&AnyTx(tx), self.caller.clone(), (requirements, target), &ids) {
+        let error = match admit(tx, self.caller.clone(), (requirements, target), &ids) {
             Ok(_) => return Ok(None),
             Err(error) if error.status() >= 500 => return Err(error),
             Err(error) => error,
@@ -140,7 +140,7 @@ impl<'c> KeyReach<'c> {
             // The error may contain the name of the organization.
             Some(id) if !self.requester.may_name(tx, *id)? => {
                 let anywhere = (requirements, PathTarget::Caller);
-                let without = admit(&AnyTx(tx), self.caller.clone(), anywhere, &PathIds::default());
+                let without = admit(tx, self.caller.clone(), anywhere, &PathIds::default());
                 let hidden = "You do not have permission to perform this action.";
                 Ok(Some(without.err().unwrap_or_else(|| Error::denied(hidden))))
             }
