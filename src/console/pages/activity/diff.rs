@@ -1,7 +1,8 @@
 //! The differences between two values: words of a text, items of a list, or lines of JSON.
 
 use serde_json::Value;
-use similar::{Algorithm, DiffTag, capture_diff_slices};
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::{DiffOp, DiffTag};
 
 use crate::base::json::escape_invisible;
 
@@ -197,8 +198,7 @@ fn compared(before: &[&str], after: &[&str], budget: &mut DiffBudget) -> Option<
     if !budget.take(before.len(), after.len()) {
         return None;
     }
-    let operations = capture_diff_slices(Algorithm::Myers, before, after);
-    let parts = operations.into_iter().flat_map(|operation| {
+    let parts = operations(before, after).into_iter().flat_map(|operation| {
         let (tag, old, new) = operation.as_tag_tuple();
         let old = before.get(old).unwrap_or_default().concat();
         let new = after.get(new).unwrap_or_default().concat();
@@ -209,6 +209,13 @@ fn compared(before: &[&str], after: &[&str], budget: &mut DiffBudget) -> Option<
         }
     });
     Some(parts.filter(|part| !part.text().is_empty()).collect())
+}
+
+/// Compares two lists as [`similar::capture_diff_slices`] does, which compiles all algorithms.
+fn operations(before: &[&str], after: &[&str]) -> Vec<DiffOp> {
+    let mut found = Compact::new(Replace::new(Capture::new()), before, after);
+    let Ok(()) = myers::diff(&mut found, before, 0..before.len(), after, 0..after.len());
+    found.into_inner().into_inner().into_ops()
 }
 
 /// Returns whether enough of two texts is the same for their parts to be readable.
