@@ -137,7 +137,7 @@ impl Init {
         let create = move || {
             let secret = secrets_of.as_deref().map(signing_secret_of).transpose()?;
             let first = InitialRecords { email, first_name, organization, project, cell, secret };
-            bootstrap::create_at(&place, Config::default(), &first, |_| Ok(()))
+            bootstrap::create_at(&place, Config::default(), &first, &mut |_| Ok(()))
         };
         let (app, created) = run_blocking(create).await??;
         app.close().await;

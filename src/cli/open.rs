@@ -104,14 +104,15 @@ pub(super) async fn open_or_create(
     let key_file = (!std::io::stdout().is_terminal()).then(|| beside(place.file(), "first-key"));
     let mut has_written = false;
     let first = InitialRecords { cell: cell.unwrap_or_default(), ..InitialRecords::default() };
-    let created = bootstrap::create_at(place, config.clone(), &first, |created| match &key_file {
-        Some(path) => {
-            write_key_file(path, place.file(), &created.api_key)?;
-            has_written = true;
-            Ok(())
-        }
-        None => Ok(()),
-    });
+    let created =
+        bootstrap::create_at(place, config.clone(), &first, &mut |created| match &key_file {
+            Some(path) => {
+                write_key_file(path, place.file(), &created.api_key)?;
+                has_written = true;
+                Ok(())
+            }
+            None => Ok(()),
+        });
     if let (Err(error), true, Some(path)) = (&created, has_written, &key_file)
         && !may_exist(place, error)
         && let Err(error) = std::fs::remove_file(path)

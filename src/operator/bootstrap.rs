@@ -83,7 +83,7 @@ pub fn create(
     config: Config,
     first: &InitialRecords,
 ) -> Result<(App, CreatedWorkspace), OpenError> {
-    create_at(&Place::File(path.to_owned()), config, first, |_| Ok(()))
+    create_at(&Place::File(path.to_owned()), config, first, &mut |_| Ok(()))
 }
 
 /// Does what [`create`] does, in a file or a shared database, and calls `before_publishing` with the new records before they
@@ -95,7 +95,7 @@ pub fn create_at(
     place: &Place,
     config: Config,
     first: &InitialRecords,
-    before_publishing: impl FnOnce(&CreatedWorkspace) -> Result<(), OpenError> + Send,
+    before_publishing: &mut (dyn FnMut(&CreatedWorkspace) -> Result<(), OpenError> + Send),
 ) -> Result<(App, CreatedWorkspace), OpenError> {
     create_boxed(place, config, first, Box::new(before_publishing))
 }

@@ -179,7 +179,8 @@ async fn organization_moves_from_a_file_to_a_database_in_use() {
     let secret = Some(workspace.app.store().signing_secret().expect("a secret"));
     let cell = Cell::new(1).expect("a cell");
     let first = InitialRecords { email, organization, secret, cell, ..InitialRecords::default() };
-    let founded = bootstrap::create_at(&scene.place("a"), Config::default(), &first, |_| Ok(()));
+    let founded =
+        bootstrap::create_at(&scene.place("a"), Config::default(), &first, &mut |_| Ok(()));
     let (a, made) = founded.expect("a workspace");
     create(&client(&a, &made), &made, "Own").await;
     let b = scene.serve("b");
@@ -215,8 +216,9 @@ async fn organization_moves_from_a_file_to_a_database_in_use() {
 async fn second_founder_is_refused() {
     let scene = Scene::new();
     let first = InitialRecords::default();
-    let create =
-        |copy| bootstrap::create_at(&scene.place(copy), Config::default(), &first, |_| Ok(()));
+    let create = |copy| {
+        bootstrap::create_at(&scene.place(copy), Config::default(), &first, &mut |_| Ok(()))
+    };
     let (app, _) = create("a").expect("a new workspace");
     assert!(matches!(create("b").map(drop), Err(OpenError::HasWorkspace(_))));
     app.close().await;

@@ -175,7 +175,7 @@ impl Workspace {
         let config = patient(config);
         let first =
             InitialRecords { first_name: "Olga".to_owned(), project: "Web".to_owned(), ..founding };
-        let created = create_at(&home.place, config, &first, |_| Ok(()));
+        let created = create_at(&home.place, config, &first, &mut |_| Ok(()));
         let (app, made) = created.expect("a new workspace");
         Self::serve(app, made, Arc::new(home))
     }
