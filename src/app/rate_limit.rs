@@ -2,7 +2,7 @@
 //! address and user for sign-in mails. The `governor` crate does the arithmetic: a full quota is available at first and is
 //! replenished evenly.
 
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,11 +36,11 @@ const MAILS_TO_USER: u32 = 9;
 
 /// The configured rate limits, of which there are none by default, and those of sign-in mails.
 pub struct RateLimits {
-    keys: Quotas<RateLimitKey>,
-    peers: Quotas<u64>,
-    mail_requests: Quotas<u64>,
-    mails_of_sites: Quotas<(MailClass, IpAddr)>,
-    mails_to_users: Quotas<MailClass>,
+    keys: Quotas,
+    peers: Quotas,
+    mail_requests: Quotas,
+    mails_of_sites: Quotas,
+    mails_to_users: Quotas,
     hasher: RandomState,
 }
 
@@ -53,15 +53,19 @@ pub struct MailClass {
     pub is_known_browser: bool,
 }
 
-/// The subject of a `--rate-limit` counter.
+/// The subject of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum RateLimitKey {
     /// The API key of the request.
     Key(ApiKeyId),
     /// The console session of the request, if it is bound to no key.
     Session(SessionId),
-    /// The bucket of the client's address, for a request without a valid key.
+    /// The bucket of the client's address.
     Bucket(u64),
+    /// The mails that a site causes.
+    MailsOfSite(MailClass, IpAddr),
+    /// The mails that all sites cause.
+    MailsToUser(MailClass),
 }
 
 impl RateLimits {
@@ -124,7 +128,7 @@ impl RateLimits {
         if self.peers.limiters.is_empty() {
             return Ok(());
         }
-        self.peers.check(&self.bucket(address)).map(drop)
+        self.peers.check(&RateLimitKey::Bucket(self.bucket(address))).map(drop)
     }
 
     /// Counts a request for a sign-in mail against the address of the client.
@@ -132,7 +136,7 @@ impl RateLimits {
     /// # Errors
     /// 429 if the request exceeds the limit.
     pub fn check_mail_request(&self, address: IpAddr) -> Result<(), Error> {
-        self.mail_requests.check(&self.bucket(address)).map(drop)
+        self.mail_requests.check(&RateLimitKey::Bucket(self.bucket(address))).map(drop)
     }
 
     /// Counts a sign-in mail that a client at this address causes. What the site may not cause uses up nothing of what
@@ -141,8 +145,8 @@ impl RateLimits {
     /// # Errors
     /// 429 if the mail exceeds a limit.
     pub fn check_mail(&self, class: MailClass, address: IpAddr) -> Result<(), Error> {
-        self.mails_of_sites.check(&(class, site(address)))?;
-        self.mails_to_users.check(&class).map(drop)
+        self.mails_of_sites.check(&RateLimitKey::MailsOfSite(class, site(address)))?;
+        self.mails_to_users.check(&RateLimitKey::MailsToUser(class)).map(drop)
     }
 
     fn bucket(&self, address: IpAddr) -> u64 {
@@ -169,15 +173,20 @@ pub struct RateLimitStatus {
     pub reset: u64,
 }
 
-type KeyedLimiter<K> = RateLimiter<K, DashMapStateStore<K>, Stopwatch, StateInformationMiddleware>;
+type KeyedLimiter = RateLimiter<
+    RateLimitKey,
+    DashMapStateStore<RateLimitKey>,
+    Stopwatch,
+    StateInformationMiddleware,
+>;
 
 /// Several rate limits that all apply.
-struct Quotas<K: Hash + Eq + Clone> {
-    limiters: Vec<(KeyedLimiter<K>, Stopwatch)>,
+struct Quotas {
+    limiters: Vec<(KeyedLimiter, Stopwatch)>,
     requests: AtomicU64,
 }
 
-impl<K: Hash + Eq + Clone> Quotas<K> {
+impl Quotas {
     fn new(rates: &[RateLimit], clock: &Clock) -> Self {
         let quota = |rate: &RateLimit| {
             let quota =
@@ -202,7 +211,7 @@ impl<K: Hash + Eq + Clone> Quotas<K> {
         }
     }
 
-    fn check(&self, key: &K) -> Result<Option<RateLimitStatus>, Error> {
+    fn check(&self, key: &RateLimitKey) -> Result<Option<RateLimitStatus>, Error> {
         if self.limiters.is_empty() {
             return Ok(None);
         }
@@ -251,15 +260,15 @@ mod tests {
         let rate = "3/h".parse().expect("valid rate");
         let quotas = Quotas::new(&[rate], &Clock::Manual(hand.clone()));
         let known = || quotas.limiters.iter().map(|(counter, _)| counter.len()).sum::<usize>();
-        let mut next = 1_u64..;
+        let (mut next, zero) = (1_u64.., RateLimitKey::Bucket(0));
         let mut ask_as_others = |requests: u64| {
             for _ in 0..requests {
                 let key = next.next().expect("unlimited");
-                quotas.check(&key).expect("first request of a key");
+                quotas.check(&RateLimitKey::Bucket(key)).expect("first request of a key");
             }
         };
         for _ in 0..3 {
-            quotas.check(&0).expect("within quota");
+            quotas.check(&zero).expect("within quota");
         }
         ask_as_others(CLEANUP_INTERVAL - 4);
         assert_eq!(known(), 8189);
@@ -267,10 +276,10 @@ mod tests {
         ask_as_others(1);
         assert_eq!(known(), 2, "the requesting key, and key 0, whose quota is not full yet");
         for left in [1, 0] {
-            let status = quotas.check(&0).expect("two requests are replenished");
+            let status = quotas.check(&zero).expect("two requests are replenished");
             assert_eq!(status.map(|status| status.remaining), Some(left));
         }
-        assert_eq!(quotas.check(&0).expect_err("quota is used up").status(), 429);
+        assert_eq!(quotas.check(&zero).expect_err("quota is used up").status(), 429);
         for _ in 0..3 {
             ask_as_others(CLEANUP_INTERVAL);
             hand.advance(Duration::from_mins(41));

@@ -1,6 +1,5 @@
 //! One connection, the runtime that drives it, and the columns of its results.
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +31,8 @@ pub(super) struct Link {
     /// Present until the link is dropped.
     runtime: Option<Runtime>,
     client: Client,
-    statements: HashMap<&'static str, Statement>,
+    /// The prepared statements, and their texts.
+    statements: Vec<(&'static str, Statement)>,
     /// Set when the server sends a warning.
     is_warned: Arc<AtomicBool>,
     /// The server, if it says which it is.
@@ -51,7 +51,7 @@ impl Drop for Link {
 impl Link {
     /// Wraps a client whose connection runs on `runtime`, and sets `is_warned` when the server sends a warning.
     pub(super) fn new(runtime: Runtime, client: Client, is_warned: Arc<AtomicBool>) -> Self {
-        let (runtime, statements, primary) = (Some(runtime), HashMap::new(), Primary::default());
+        let (runtime, statements, primary) = (Some(runtime), Vec::new(), Primary::default());
         Self { runtime, client, statements, is_warned, primary }
     }
 
@@ -132,11 +132,11 @@ impl Link {
 
     /// Returns the prepared statement. The first call prepares it.
     pub(super) fn prepared(&mut self, sql: &'static str) -> Result<Statement, Fault> {
-        if let Some(statement) = self.statements.get(sql) {
+        if let Some((_, statement)) = self.statements.iter().find(|(known, _)| *known == sql) {
             return Ok(statement.clone());
         }
         let statement = self.question(ANSWER, self.client.prepare(sql))?;
-        self.statements.insert(sql, statement.clone());
+        self.statements.push((sql, statement.clone()));
         Ok(statement)
     }
 }
