@@ -98,8 +98,7 @@ async fn workspace_moves_from_a_file_to_a_database_and_back_unchanged() {
     let back = scene.path("back.redb");
     back_up(&app, &back).await;
     assert!(exported(&back).await == before, "the new backup differs");
-    let owner = client(&app, &workspace.made);
-    assert_eq!(names(&owner, &workspace.made).await, ["Revenue"]);
+    assert_eq!(names(&client(&app, &workspace.made), &workspace.made).await, ["Revenue"]);
     app.close().await;
 }
 
@@ -158,8 +157,7 @@ async fn export_is_imported_into_an_empty_database_only() {
     let bytes = export(workspace.app.store(), true).await;
     let place = scene.place("node");
     let imported = bootstrap::import(&place, &*bytes, &Progress::silent()).expect("imported");
-    let shown = serde_json::to_value(imported).expect("an object");
-    assert_eq!(shown["database"], scene.schema.url());
+    assert_eq!(serde_json::to_value(imported).expect("an object")["database"], scene.schema.url());
     let app = scene.serve("node");
     assert!(export(app.store(), true).await == bytes, "the database differs from the export");
     app.close().await;

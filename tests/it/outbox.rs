@@ -414,8 +414,7 @@ async fn silent_mail_server_times_out_without_delaying_requests() {
     let owner = TestClient::of(router(office.app.clone()), &office.made.api_key);
     owner.get("/api/users/@me/").await.ok();
     owner.post("/api/organizations/", json!({ "name": "Meanwhile" })).await.ok();
-    let message = office.tried(id, 1).await;
-    assert_eq!(message.due_at, START.plus_seconds(5));
+    assert_eq!(office.tried(id, 1).await.due_at, START.plus_seconds(5));
     let error = format!("{} took longer than 300ms", office.server.address);
     assert_eq!(log::lines_about(id)[0]["error"], error.as_str());
     office.ends().await;
@@ -495,8 +494,7 @@ async fn organizations_take_turns_and_send_one_mail_each_at_a_time() {
     let busy: Vec<_> = (0..4).map(|_| organization()).collect();
     for round in ["first", "second"] {
         for (number, organization) in busy.iter().enumerate() {
-            let to = format!("{round}-{number}@corp.example");
-            office.put(*organization, invite(&to)).await;
+            office.put(*organization, invite(&format!("{round}-{number}@corp.example"))).await;
         }
     }
     office.postman.wake();
@@ -585,8 +583,7 @@ async fn clock_set_back_causes_neither_duplicates_nor_endless_waiting() {
     let mut office = office.reopen(ManualClock::at(START.plus_seconds(-365 * 86_400))).await;
     office.sends_to("ann@corp.example").await;
     office.is_gone(third).await;
-    let message = office.tried(bob, tried + 1).await;
-    assert!(message.due_at < START);
+    assert!(office.tried(bob, tried + 1).await.due_at < START);
     // One is of Ann's mail, and one of the attempt to send Bob's.
     office.remembers(2).await;
     office.rests().await;
@@ -596,8 +593,7 @@ async fn clock_set_back_causes_neither_duplicates_nor_endless_waiting() {
 #[tokio::test]
 async fn announcement_is_sent_to_each_recipient_and_obsolete_messages_are_dropped() {
     let mut office = Office::open().await;
-    let moot = office.post("moot@corp.example").await;
-    office.is_gone(moot).await;
+    office.is_gone(office.post("moot@corp.example").await).await;
     let joining = office.put(organization(), Notification::Joining { user: UserId(7) }).await;
     office.postman.wake();
     let mut told = vec![office.server.mail().await.to, office.server.mail().await.to];
@@ -788,8 +784,7 @@ async fn closed_with(names: &[&str]) -> (TempDir, PathBuf) {
     let (app, _) = create(&path, Config::default(), &InitialRecords::default()).unwrap();
     let sender = organization();
     for name in names {
-        let about = invite(&format!("{name}@corp.example"));
-        post_into(app.store(), sender, about, app.now()).await;
+        post_into(app.store(), sender, invite(&format!("{name}@corp.example")), app.now()).await;
     }
     app.close().await;
     (folder, path)

@@ -167,8 +167,7 @@ async fn secret_rotation_during_sharing_leaves_every_page_with_its_current_token
 #[tokio::test]
 async fn pages_of_a_deleted_project_do_not_block_secret_rotation() {
     let workspace = Workspace::new().await;
-    let board = Board::make(&workspace, json!({})).await;
-    let old = board.enable(&workspace.owner, true).await;
+    let old = Board::make(&workspace, json!({})).await.enable(&workspace.owner, true).await;
     let organization = workspace.made.organization_id;
     let project = workspace.made.project_id;
     // The state before the background task deletes the project's records.

@@ -80,8 +80,7 @@ async fn what_was_made_while_the_clock_stood_ahead_is_not_valid_for_years() {
         for (what, valid) in made.valid(&workspace).await {
             assert_eq!(valid, is_valid, "{what} of a clock that was {ahead:?} ahead");
         }
-        let invite = format!("{INVITES}{}/", made.invite);
-        workspace.owner.delete(&invite).await.assert_empty(204);
+        workspace.owner.delete(&format!("{INVITES}{}/", made.invite)).await.assert_empty(204);
     }
     let refused = workspace.app.sign_in_with_link("", browser(), None).await;
     assert!(refused.is_err());

@@ -248,8 +248,7 @@ async fn limited_key_shows_only_its_organizations_and_projects() {
 #[tokio::test]
 async fn user_without_an_organization_has_no_current_one() {
     let workspace = Workspace::new().await;
-    let alone = Operation::UserCreate(new_user("solo@Else.Example", None));
-    workspace.run_operation(alone).await;
+    workspace.run_operation(Operation::UserCreate(new_user("solo@Else.Example", None))).await;
     let solo = workspace.key("SOLO@else.example", &["*"]).await;
     let me = solo.get(ME).await.ok();
     assert_eq!(me["email"], "solo@else.example");

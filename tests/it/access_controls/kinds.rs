@@ -62,8 +62,7 @@ async fn rules_on_every_kind_are_stored_for_everyone_members_and_roles() {
             expected.push(shown);
         }
     }
-    let listed = whole(json!(expected), "editor", "editor", false);
-    scene.ann.get(&path).await.assert_is(200, listed);
+    scene.ann.get(&path).await.assert_is(200, whole(json!(expected), "editor", "editor", false));
     // None of them says anything about dashboards.
     assert_eq!(scene.ann.get(&scene.one).await.ok()["user_access_level"], "editor");
     let controls = scene.ann.get(&scene.controls()).await;
@@ -143,8 +142,7 @@ async fn rules_of_all_projects_are_apart() {
     scene.ann.get(&scene.one).await.ok();
     let none = whole(json!([]), "editor", "editor", false);
     scene.ann.get(&scene.of_all()).await.assert_is(200, none);
-    let shown = whole(json!([stored]), "editor", "none", false);
-    scene.ann.get(&other).await.assert_is(200, shown);
+    scene.ann.get(&other).await.assert_is(200, whole(json!([stored]), "editor", "none", false));
 }
 
 #[tokio::test]
@@ -159,16 +157,14 @@ async fn at_most_one_thousand_dashboards_have_rules_of_their_own() {
     // Rules on all dashboards do not count, and deleting a rule that does not exist is no new rule.
     let all = json!({ "resource": "dashboard", "access_level": "editor" });
     scene.admin.put(&scene.of_all(), all).await.ok();
-    let none = json!({ "access_level": null });
-    scene.creator.put(&scene.controls(), none).await.assert_empty(204);
+    scene.creator.put(&scene.controls(), json!({ "access_level": null })).await.assert_empty(204);
     let project = scene.workspace.made.project_id;
     let first = (project, Kind::Dashboard, Some(1_000_007_u64));
     let freed = scene.workspace.write(move |tx| tx.remove_some::<AccessRule>(&first, 9)).await;
     assert_eq!(freed, 2);
     scene.creator.put(&scene.controls(), viewer.clone()).await.ok();
     // The limit is of objects, so that one with a rule may have more.
-    let sent = scene.sent(Some("ann"), "viewer").await;
-    scene.creator.put(&scene.controls(), sent).await.ok();
+    scene.creator.put(&scene.controls(), scene.sent(Some("ann"), "viewer").await).await.ok();
     let (_, other) = make(&scene.workspace, &scene.creator, json!({})).await;
     let refused = scene.creator.put(&format!("{other}access_controls/"), viewer).await;
     refused.assert_invalid_body("limit_reached", limit);
@@ -229,8 +225,7 @@ async fn at_most_one_thousand_rules_are_on_one_dashboard() {
     fill(&scene, 2000, move |_| (Kind::Insight, object)).await;
     let limit = "Reached the limit of 1000 access controls on one dashboard.";
     let sent = scene.sent(Some("ann"), "viewer").await;
-    let everyone = json!({ "access_level": "viewer" });
-    assert_last(&scene, &scene.controls(), sent, everyone, limit).await;
+    assert_last(&scene, &scene.controls(), sent, json!({ "access_level": "viewer" }), limit).await;
     // Another dashboard, and all dashboards, have their own limits.
     let (_, other) = make(&scene.workspace, &scene.creator, json!({})).await;
     let viewer = json!({ "access_level": "viewer" });
@@ -258,8 +253,7 @@ async fn at_most_five_thousand_rules_are_on_all_objects_of_the_kinds_of_a_projec
 async fn level_on_all_objects_of_a_kind_is_that_of_the_kind_in_the_query() {
     let scene = Scene::new().await;
     let path = scene.of_all();
-    let rule = json!({ "resource": "insight", "access_level": "viewer" });
-    scene.admin.put(&path, rule).await.ok();
+    scene.admin.put(&path, json!({ "resource": "insight", "access_level": "viewer" })).await.ok();
     for (query, level) in [
         ("", "editor"),
         ("?resource=", "editor"),

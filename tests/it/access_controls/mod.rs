@@ -195,8 +195,7 @@ async fn rules_of_every_target_are_created_updated_listed_and_deleted() {
     }
     for target in &targets {
         for subject in subjects.iter().chain(&subjects) {
-            let sent = target.sent(subject, Value::Null);
-            owner.put(&target.path, sent).await.assert_empty(204);
+            owner.put(&target.path, target.sent(subject, Value::Null)).await.assert_empty(204);
         }
         let none = target.whole(json!([]), target.default_level(), target.levels[1], true);
         owner.get(&target.path).await.assert_is(200, none);
@@ -263,8 +262,7 @@ async fn fields_are_validated_in_their_order() {
         // An integer is a valid UUID.
         for name in ["organization_member", "role"] {
             let first = "00000000-0000-0000-0000-000000000001";
-            let sent = target.sent(&json!({ name: 1 }), low);
-            cases.push((sent, Refusal::unknown(name, first)));
+            cases.push((target.sent(&json!({ name: 1 }), low), Refusal::unknown(name, first)));
         }
         let list = "Invalid data. Expected a dictionary, but got list.";
         cases.push((json!([]), Refusal::of_body("invalid_input", list)));
@@ -310,8 +308,7 @@ async fn rules_name_only_members_and_roles_of_the_organization() {
         let own = scene.workspace.membership(ANN).await;
         let upper = own.as_str().expect("an id").to_uppercase();
         let sent = target.sent(&json!({ "organization_member": upper }), target.levels[0]);
-        let shown = scene.owner().put(&target.path, sent).await.ok();
-        assert_eq!(shown["organization_member"], own);
+        assert_eq!(scene.owner().put(&target.path, sent).await.ok()["organization_member"], own);
     }
     scene.workspace.assert_file_valid().await;
 }
@@ -360,8 +357,7 @@ async fn rules_of_missing_and_deleted_objects_return_404() {
         format!("{}no-such/", scene.insights()),
     ] {
         for below in ["access_controls/", "resource_access_controls/", "access/"] {
-            let path = format!("{one}{below}");
-            scene.owner().get(&path).await.assert_not_found("Not found.");
+            scene.owner().get(&format!("{one}{below}")).await.assert_not_found("Not found.");
         }
         let path = format!("{one}access_controls/");
         for sent in [json!({}), json!({ "access_level": "none" })] {
@@ -383,8 +379,7 @@ async fn body_that_names_another_object_than_the_path_is_rejected() {
             for wrong in each(wrongs) {
                 for level in [json!("none"), Value::Null] {
                     let sent = json!({ "access_level": level, name: wrong });
-                    let refused = scene.creator.put(&target.path, sent).await;
-                    refused.assert_denied(OTHER_TARGET);
+                    scene.creator.put(&target.path, sent).await.assert_denied(OTHER_TARGET);
                 }
             }
         }

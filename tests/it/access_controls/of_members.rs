@@ -182,8 +182,7 @@ async fn each_rule_decides_for_the_members_to_whom_it_applies() {
     scene.owner().put(&rules, json!({ "access_level": "none" })).await.ok();
     scene.grant("bob", "member").await;
     for name in ["ann", "cleo"] {
-        let entry = scene.entry(name).await;
-        assert_eq!(entry["can_edit_access_levels"], false, "{name}");
+        assert_eq!(scene.entry(name).await["can_edit_access_levels"], false, "{name}");
         let expected = json!(["none", "project_default", "everyone", private]);
         assert_eq!(scene.decided(name).await, expected, "{name}");
     }
@@ -264,8 +263,7 @@ async fn key_that_may_not_list_members_reads_only_the_access_of_its_user() {
         }
         for query in [&*format!("?user={bob}"), "?access_level=editor", "?search=bob", "?offset=1"]
         {
-            let page = key.get(&scene.access(query)).await.ok();
-            assert_eq!(page["results"], json!([]), "{query}");
+            assert_eq!(key.get(&scene.access(query)).await.ok()["results"], json!([]), "{query}");
         }
     }
     // The scopes for members and for roles show the names of members and of roles.

@@ -48,8 +48,7 @@ impl Scene {
             (&shown["user_access_level"], &shown["user_can_edit_access_levels"]),
             (&json!(on_rules), &json!(edits))
         );
-        let rule = self.sent(Some("owner"), "member").await;
-        let put = caller.put(&self.on_project(), rule).await;
+        let put = caller.put(&self.on_project(), self.sent(Some("owner"), "member").await).await;
         if edits { drop(put.ok()) } else { put.assert_denied(NOT_ADMIN) }
     }
 }
@@ -124,8 +123,7 @@ async fn admin_of_a_project_by_a_role_edits_its_rules_and_no_organization() {
     let controls = scene.controls();
     let viewers = json!({ "access_level": "viewer" });
     scene.ann.put(&controls, viewers.clone()).await.ok();
-    let refused = scene.bob.put(&controls, viewers.clone()).await;
-    refused.assert_denied(NOT_MANAGER);
+    scene.bob.put(&controls, viewers.clone()).await.assert_denied(NOT_MANAGER);
     let as_admin = json!({ "role": role["id"], "access_level": "admin" });
     scene.ann.put(&scene.on_project(), as_admin).await.ok();
 

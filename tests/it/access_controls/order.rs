@@ -62,8 +62,7 @@ impl World {
         let mut numbers = Vec::new();
         let insights = format!("/api/projects/{}/insights/", scene.workspace.made.project_id);
         let first = scene.owner().post(&insights, json!({})).await.ok()["id"].clone();
-        let first = format!("{insights}{first}/");
-        scene.owner().patch(&first, json!({ "deleted": true })).await.ok();
+        scene.owner().patch(&format!("{insights}{first}/"), json!({ "deleted": true })).await.ok();
         for maker in [scene.owner(), scene.owner(), &scene.ann] {
             let (number, _) = make(&scene.workspace, maker, json!({})).await;
             assert_eq!(maker.post(&insights, json!({})).await.ok()["id"], number);
@@ -133,8 +132,7 @@ impl World {
                 assert_eq!(shown, level.as_str(), "{names:?} {one} {rules:?}");
                 seen.insert((*number, level.as_str()));
             }
-            let patched = caller.patch(&one, json!({})).await;
-            allows(&patched, level >= AccessLevel::Editor, EDITOR);
+            allows(&caller.patch(&one, json!({})).await, level >= AccessLevel::Editor, EDITOR);
         }
         seen
     }
@@ -191,8 +189,7 @@ fn rules_decide_in_the_documented_order() {
             world.put(on_dashboards, on_insights).await;
             for (caller, names) in &members {
                 for (path, rules) in paths.iter().zip(&rules) {
-                    let seen = world.shows(path, rules, caller, names).await;
-                    world.lists(path, caller, seen).await;
+                    world.lists(path, caller, world.shows(path, rules, caller, names).await).await;
                     world.creates(path, rules, caller, names).await;
                 }
             }

@@ -87,8 +87,7 @@ async fn rules_never_lock_out_creator_admins_and_owner() {
         assert_eq!(caller.get(&scene.one).await.ok()["user_access_level"], "manager");
         caller.patch(&scene.one, json!({ "name": "A" })).await.ok();
         assert_eq!(caller.get(&scene.workspace.dashboards("")).await.ok()["count"], 1);
-        let sent = json!({ "role": role, "access_level": "none" });
-        caller.put(&scene.controls(), sent).await.ok();
+        caller.put(&scene.controls(), json!({ "role": role, "access_level": "none" })).await.ok();
         let rules = caller.get(&scene.controls()).await.ok();
         assert_eq!(
             (&rules["user_access_level"], &rules["user_can_edit_access_levels"]),
@@ -97,8 +96,7 @@ async fn rules_never_lock_out_creator_admins_and_owner() {
     }
     // The creator can still open the dashboard to others.
     scene.creator.put(&scene.controls(), json!({ "access_level": null })).await.assert_empty(204);
-    let sent = scene.sent(Some("ann"), "viewer").await;
-    scene.creator.put(&scene.controls(), sent).await.ok();
+    scene.creator.put(&scene.controls(), scene.sent(Some("ann"), "viewer").await).await.ok();
     scene.ann.get(&scene.one).await.ok();
 }
 

@@ -147,8 +147,7 @@ async fn activity_log_filters_return_matching_entries() {
             let log = owner.get(&format!("{path}?{query}")).await.ok();
             let mut found = found.clone();
             found.retain(|name| !in_project || ![raised, joined, founded].contains(name));
-            let told = told(&log);
-            assert_eq!(told.iter().map(name).collect::<Vec<_>>(), found, "{path}?{query}");
+            assert_eq!(told(&log).iter().map(name).collect::<Vec<_>>(), found, "{path}?{query}");
             assert_eq!(log["count"], found.len(), "{query}");
         }
     }
@@ -214,8 +213,7 @@ async fn entries_name_the_project_of_their_object() {
     let page = ann.get(&of_project).await.ok();
     assert_eq!(of(&page, "Dashboard"), [json!(project)]);
     // A dry run shows the entry that it would write.
-    let renamed = json!({ "name": "D" });
-    let dry = dry_run(owner, Method::PATCH, &board, Some(&renamed)).await;
+    let dry = dry_run(owner, Method::PATCH, &board, Some(&json!({ "name": "D" }))).await;
     assert_eq!(dry.body["activity"][0]["project_id"], json!(project), "{}", dry.body);
     // What a reader may not see is left out with its project.
     owner.patch(&elsewhere, json!({ "access_control": true })).await.ok();

@@ -162,8 +162,7 @@ async fn every_change_of_access_creates_one_log_entry_with_the_level() {
     owner.put(&project, json!({ "access_level": "none" })).await.ok();
     // Opening a closed project is a change of the project.
     let told = json!(["Project", "1", "updated", "Web", { "access_control": [true, false] }]);
-    let sent = json!({ "access_level": null });
-    take(&workspace, &owner, (Method::PUT, &project), sent, told).await;
+    take(&workspace, &owner, (Method::PUT, &project), json!({ "access_level": null }), told).await;
     workspace.set_rule(&workspace.project(""), Some(ANN), "admin").await;
     let known = entries(&workspace);
     workspace.set_rule(&workspace.project(""), Some(ANN), "admin").await;
@@ -229,8 +228,7 @@ async fn changes_of_a_users_own_profile_are_in_no_organization_log() {
         ),
     ] {
         let told = json!(["User", "1", "updated", null, changes]);
-        let to_me = (Method::PATCH, ME);
-        let (entry, _) = take(&workspace, &workspace.owner, to_me, sent, told).await;
+        let (entry, _) = take(&workspace, &workspace.owner, (Method::PATCH, ME), sent, told).await;
         assert_eq!(entry.meta.organization, NO_ORGANIZATION);
     }
 }
@@ -284,8 +282,7 @@ async fn tile_changes_create_one_log_entry_of_the_dashboard() {
         "texts__1__body": [null, "a"],
     });
     let sent = json!({ "tiles": [{ "text": { "body": "a" }, "color": "red" }] });
-    let entry = takes(sent, "updated", added).await;
-    assert_eq!(entry.meta.project, Some(workspace.made.project_id));
+    assert_eq!(takes(sent, "updated", added).await.meta.project, Some(workspace.made.project_id));
     for (sent, activity, changes) in [
         (
             json!({ "tiles": [{ "id": new, "text": { "id": text, "body": "b" } }], "name": "A" }),
@@ -330,8 +327,7 @@ async fn tile_changes_create_one_log_entry_of_the_dashboard() {
     ] {
         takes(sent, activity, changes).await;
     }
-    let primary = json!({ "primary_dashboard": id });
-    owner.patch(&workspace.project(""), primary).await.ok();
+    owner.patch(&workspace.project(""), json!({ "primary_dashboard": id })).await.ok();
     let changes = json!({
         "deleted": [false, true],
         field(insight, "deleted"): [false, true],
@@ -355,14 +351,12 @@ async fn copy_is_logged_as_created_and_move_on_both_dashboards() {
     for deep in [false, true] {
         let sent = json!({ "use_dashboard": id, "duplicate_tiles": deep, "name": "B" });
         let told = json!(["Dashboard", null, "created", "B", {}]);
-        let path = workspace.dashboards("");
-        take(&workspace, &owner, (Method::POST, &path), sent, told).await;
+        take(&workspace, &owner, (Method::POST, &workspace.dashboards("")), sent, told).await;
     }
     // A text that two dashboards show is recorded for the dashboard through which it was changed.
     let sent = json!({ "tiles": [{ "text": { "id": 1, "body": "u" } }] });
     let told_once = json!(["Dashboard", "2", "updated", "B", { "texts__1__body": ["t", "u"] }]);
-    let beside = workspace.dashboards("2/");
-    take(&workspace, &owner, (Method::PATCH, &beside), sent, told_once).await;
+    take(&workspace, &owner, (Method::PATCH, &workspace.dashboards("2/")), sent, told_once).await;
     let (other, _) = make(&workspace, &owner, json!({ "name": "C" })).await;
     let known = entries(&workspace);
     let sent = json!({ "tile": { "id": tile }, "toDashboard": other });

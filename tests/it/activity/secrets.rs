@@ -158,8 +158,7 @@ impl Walk {
 /// Runs the operations on an organization, its members and invites.
 async fn organization(walk: &mut Walk) {
     let none = || json!({});
-    let dark = json!({ "theme_mode": "dark" });
-    walk.does("users_partial_update", &[], dark, "User updated").await;
+    walk.does("users_partial_update", &[], json!({ "theme_mode": "dark" }), "User updated").await;
     let named = |name: &str| json!({ "name": name });
     let made = walk.does("organizations_create", &[], named("Two"), "Organization created").await;
     let id = [("organization_id", &made["id"])];
@@ -215,8 +214,7 @@ async fn roles(walk: &mut Walk) {
     let of = [("role_id", &role["id"])];
     let member = walk.does(create, &of, sent.clone(), added).await;
     let one = [of[0], ("id", &member["id"])];
-    let removed = "RoleMembership deleted";
-    walk.does("roles_role_memberships_destroy", &one, json!({}), removed).await;
+    walk.does("roles_role_memberships_destroy", &one, json!({}), "RoleMembership deleted").await;
     walk.does(create, &of, sent, added).await;
     walk.does("roles_destroy", &id, json!({}), "Organization updated, Role deleted").await;
 }
@@ -327,8 +325,7 @@ async fn batch_exports(walk: &mut Walk) {
         let sent = json!({ "project_id": project, "name": "N", "interval": "day", "destination": token(1) });
         let made = walk.does(create, &[], sent, "BatchExport created").await;
         let id = [("id", &made["id"])];
-        let sent = json!({ "destination": token(2) });
-        walk.does(update, &id, sent, "BatchExport updated").await;
+        walk.does(update, &id, json!({ "destination": token(2) }), "BatchExport updated").await;
         walk.does(pause, &id, json!({}), "BatchExport paused").await;
         walk.does(unpause, &id, json!({}), "BatchExport unpaused").await;
         walk.does(destroy, &id, json!({}), "BatchExport deleted").await;
@@ -362,8 +359,7 @@ async fn others(walk: &mut Walk) {
             continue;
         }
         let known = entries(&walk.workspace).len();
-        let path = objects.fill(row.path);
-        let answer = walk.send(&owner, row, &path, objects.example(row)).await;
+        let answer = walk.send(&owner, row, &objects.fill(row.path), objects.example(row)).await;
         assert_eq!(answer.status, row.status, "{}: {}", row.operation, answer.body);
         walk.note(&answer.body);
         let records = entries(&walk.workspace).len() > known;

@@ -171,8 +171,7 @@ impl World {
         for project in seen.keys() {
             let mut log = log.clone();
             log.retain(|entry| entry.meta.project.is_some_and(|id| id.0 == *project));
-            let path = format!("/api/projects/{project}/activity_log/");
-            self.finds(caller, user, &path, &log).await;
+            self.finds(caller, user, &format!("/api/projects/{project}/activity_log/"), &log).await;
         }
     }
 

@@ -9,8 +9,7 @@ const EXPIRY: &str = "This API key cannot grant more access than it has: expires
 /// Returns the request for a key with all scopes and these limits.
 fn with(limits: &Value) -> Value {
     let mut sent = json!({"label": "x", "scopes": ["*"]});
-    let limits = limits.as_object().expect("members").clone();
-    sent.as_object_mut().expect("members").extend(limits);
+    sent.as_object_mut().expect("members").extend(limits.as_object().expect("members").clone());
     sent
 }
 
@@ -65,8 +64,7 @@ async fn omitted_fields_of_a_new_key_default_to_those_of_the_creating_key() {
             json!([[], [web], null]),
         ),
     ] {
-        let maker = world.key(&["*"], maker).await;
-        let made = make(&maker, with(&sent)).await;
+        let made = make(&world.key(&["*"], maker).await, with(&sent)).await;
         assert_eq!(limits(&made), expected, "{sent}");
         assert_eq!(holder(&world.workspace, &made).get(CURRENT).await.status, 200);
     }

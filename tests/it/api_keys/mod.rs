@@ -92,8 +92,7 @@ async fn key_list_contains_only_own_keys_newest_first() {
     let labels: Vec<_> = listed.iter().map(|key| key["label"].as_str()).collect();
     assert_eq!(labels, [Some("three"), Some("two"), Some("one"), Some("test")]);
     assert!(listed.iter().all(|key| key["value"].is_null() && key["user_id"] == 2));
-    let owners = workspace.owner.get(KEYS).await.ok();
-    assert_eq!(owners.as_array().expect("an array").len(), 1);
+    assert_eq!(workspace.owner.get(KEYS).await.ok().as_array().expect("an array").len(), 1);
 }
 
 #[tokio::test]

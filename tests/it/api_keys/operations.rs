@@ -150,8 +150,7 @@ async fn access_beyond_that_of_the_key_is_refused() {
 
     // The keys of others, and a key that has expired.
     let stranger = workspace.member("ann", Level::Owner).await;
-    let one = &known[0];
-    stranger.get(&at(one, "operations/")).await.assert_not_found("Not found.");
+    stranger.get(&at(&known[0], "operations/")).await.assert_not_found("Not found.");
     let made = json!({ "label": "short", "scopes": ["*"], "expires_at": "2023-11-14T22:13:21Z" });
     let made = owner.post(KEYS, made).await.ok();
     clock.advance(Duration::from_secs(1));

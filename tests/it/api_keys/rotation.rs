@@ -113,8 +113,7 @@ async fn second_rotation_ends_the_grace_period_of_the_first() {
     first.get(ME).await.is_bad_key();
     assert_eq!(second.get(ME).await.status, 200);
     assert_eq!(third.get(ME).await.status, 200);
-    let key = third.get(CURRENT).await.ok();
-    roll(owner, &key, 0).await;
+    roll(owner, &third.get(CURRENT).await.ok(), 0).await;
     for caller in [&first, &second, &third] {
         caller.get(ME).await.is_bad_key();
     }
@@ -192,8 +191,7 @@ async fn grace_seconds_is_an_integer_of_at_most_one_day() {
     workspace.owner.assert_refusals(Method::POST, &at(&key, "roll/"), cases).await;
     let old = holder(&workspace, &key);
     assert_eq!(old.get(CURRENT).await.ok()["last_rolled_at"], json!(null));
-    let sent = json!({"grace_seconds": "86400"});
-    workspace.owner.post(&at(&key, "roll/"), sent).await.ok();
+    workspace.owner.post(&at(&key, "roll/"), json!({"grace_seconds": "86400"})).await.ok();
     assert_eq!(old.get(ME).await.status, 200);
 }
 

@@ -41,8 +41,7 @@ async fn user_has_at_most_100_live_and_100_expired_keys() {
     let newest = make(owner, lasting.clone()).await;
     assert_eq!(entries(&workspace).len(), known + 1, "the entry is about the new key alone");
     // 99 unexpired keys, and 100 of the 101 expired ones.
-    let listed = owner.get(KEYS).await.ok();
-    assert_eq!(listed.as_array().map(Vec::len), Some(199));
+    assert_eq!(owner.get(KEYS).await.ok().as_array().map(Vec::len), Some(199));
     assert_eq!(owner.get(&at(&newest, "")).await.status, 200);
     owner.patch(&at(&revivable, ""), revive).await.ok();
     assert_eq!(holder(&workspace, &revivable).get(ME).await.status, 200);

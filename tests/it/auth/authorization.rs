@@ -235,8 +235,7 @@ async fn every_non_public_route_requires_a_valid_key() {
         }
         Verdict::NoKey.check(row, "without a key", &without, at.organization());
         for (case, caller) in &dead {
-            let answer = fire(caller, row, &path).await;
-            Verdict::BadKey.check(row, case, &answer, at.organization());
+            Verdict::BadKey.check(row, case, &fire(caller, row, &path).await, at.organization());
         }
     }
 }
@@ -257,8 +256,7 @@ async fn callers_without_access_are_rejected_on_every_route() {
     let (stranger, _) = workspace.outsider("eve").await;
     let elsewhere = json!({"organizations": [workspace.made.organization_id]});
     let elsewhere = workspace.limited_key(OWNER, &["*"], elsewhere).await;
-    let limits = json!({"projects": [beside["id"]]});
-    let beside = workspace.limited_key(OWNER, &["*"], limits).await;
+    let beside = workspace.limited_key(OWNER, &["*"], json!({"projects": [beside["id"]]})).await;
     let shown = workspace.owner.get(&at.fill("/api/projects/{project_id}/")).await.ok();
     let token = shown["api_token"].as_str().expect("a token");
     let hidden = at.organization().to_owned();

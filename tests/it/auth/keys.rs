@@ -59,10 +59,8 @@ async fn bearer_header_with_any_spacing_is_the_only_credential() {
     ] {
         authorized(&workspace, &header).await.is_no_key();
     }
-    let query = format!("{ME}?personal_api_key={key}");
-    workspace.anonymous().get(&query).await.is_no_key();
-    let sent = json!({ "personal_api_key": key });
-    workspace.anonymous().patch(ME, sent).await.is_no_key();
+    workspace.anonymous().get(&format!("{ME}?personal_api_key={key}")).await.is_no_key();
+    workspace.anonymous().patch(ME, json!({ "personal_api_key": key })).await.is_no_key();
 }
 
 #[tokio::test]

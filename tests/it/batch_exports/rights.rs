@@ -63,8 +63,7 @@ impl Mixed {
 #[tokio::test]
 async fn exports_of_hidden_projects_appear_in_no_list_count_or_page() {
     let mixed = Mixed::new().await;
-    let all = mixed.workspace.owner.get(&mixed.list()).await.ok();
-    assert_eq!(all["count"], 9);
+    assert_eq!(mixed.workspace.owner.get(&mixed.list()).await.ok()["count"], 9);
     let expected = ["shown 2", "open 2", "shown 1", "open 1", "shown 0", "open 0"];
     let list = mixed.ann.get(&mixed.list()).await.ok();
     assert_eq!(column(&list, "name"), expected);
@@ -125,8 +124,7 @@ async fn export_of_a_hidden_project_returns_404() {
         mixed.ann.patch(&path, json!({ "name": "Ann's" })).await.ok();
         mixed.ann.delete(&path).await.assert_empty(204);
     }
-    let path = format!("{}{hidden}/", mixed.list());
-    let untouched = mixed.workspace.owner.get(&path).await.ok();
+    let untouched = mixed.workspace.owner.get(&format!("{}{hidden}/", mixed.list())).await.ok();
     assert_eq!((&untouched["name"], &untouched["paused"]), (&json!("hidden 0"), &json!(false)));
     mixed.workspace.assert_file_valid().await;
 }

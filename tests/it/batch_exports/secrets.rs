@@ -150,8 +150,7 @@ async fn patch_updates_public_destination_values_key_by_key_and_another_service_
     let expected = json!({ "type": "HTTP", "config": { "url": "https://a.example" } });
     assert_eq!(changed["destination"], expected);
     assert_eq!(kept(&workspace, &made), Some(json!({ "token": "t" })));
-    let nothing = json!({ "destination": nowhere("a")["destination"] });
-    workspace.owner.patch(&path, nothing).await.ok();
+    workspace.owner.patch(&path, json!({ "destination": nowhere("a")["destination"] })).await.ok();
     assert_eq!(kept(&workspace, &made), None);
     let told = entries_about(&workspace, &made["id"]).pop().expect("an entry")[4].clone();
     assert_eq!(told["destination__secrets"], json!([null, null]));
@@ -170,8 +169,7 @@ async fn secrets_are_deleted_with_their_export_and_a_patch_keeps_what_is_not_sen
         assert_eq!(entries[1], json!(["BatchExport", made["id"], "deleted", "e", {}]));
         assert_eq!(entries.len(), 2);
     }
-    let left = (stored::<BatchExport>(&workspace), stored::<Secrets>(&workspace));
-    assert_eq!(left, (0, 0));
+    assert_eq!((stored::<BatchExport>(&workspace), stored::<Secrets>(&workspace)), (0, 0));
     for (service, _, most, secrets) in
         services().into_iter().filter(|(.., secrets)| !secrets.is_empty())
     {

@@ -13,8 +13,7 @@ async fn generated_client_uses_insights_below_both_roots() {
         let user = workspace.made.user_id;
         let query =
             format!("{list}?basic=false&created_by={user}&limit=1&offset=0&refresh=force_cache");
-        let page = owner.get(&query).await.ok();
-        assert_eq!(page["count"], count);
+        assert_eq!(owner.get(&query).await.ok()["count"], count);
         assert_eq!(owner.get(&one).await.ok(), made);
         assert_eq!(owner.patch(&one, json!({"description": "d"})).await.ok()["description"], "d");
         assert_eq!(owner.put(&one, json!({"name": "Users"})).await.ok()["name"], "Users");

@@ -70,8 +70,7 @@ async fn cookie_of_another_host_does_not_end_the_session() {
             browser.cookie = Some(both.clone());
             assert!(browser.get(PROFILE).await.html.contains(OWNER), "{both}");
             // A new sign-in replaces the session of the browser, and works beside the other cookie.
-            let page = browser.post("/console/sign_in/", &[]).await;
-            assert_eq!(page.status, 401);
+            assert_eq!(browser.post("/console/sign_in/", &[]).await.status, 401);
             assert!(browser.get(PROFILE).await.html.contains(OWNER), "{both}");
         }
         let mut browser = Visitor::new(&workspace);
@@ -101,8 +100,7 @@ async fn session_that_ends_while_a_form_arrives_changes_nothing() {
     let client = workspace.anonymous();
     let sent = tokio::spawn(async move { client.raw(request).await });
     is_asked.await.expect("the page reads the form");
-    let revoked = workspace.owner.delete(&format!("/api/personal_api_keys/{id}/")).await;
-    revoked.assert_empty(204);
+    workspace.owner.delete(&format!("/api/personal_api_keys/{id}/")).await.assert_empty(204);
     go.send(()).expect("a form that waits");
     let page = sent.await.expect("no panic");
     let html = String::from_utf8(page.bytes).expect("UTF-8");

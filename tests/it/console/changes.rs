@@ -130,6 +130,5 @@ async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
     assert!(owner.get(TRASH).await.html.contains("The trash is empty."));
     owner.post(TRASH, &[]).await.assert_shows(400, "Trash");
     let page = owner.post(TRASH, &[("id", "99")]).await.showing(404, "Trash");
-    let refusal = "<bdi>Dashboard 99</bdi>: <span dir=\"auto\">Not found.</span>";
-    page.assert_has(&[refusal]);
+    page.assert_has(&["<bdi>Dashboard 99</bdi>: <span dir=\"auto\">Not found.</span>"]);
 }

@@ -50,8 +50,7 @@ async fn dashboards_are_searched_and_filtered_by_links() {
     }
     for (user, label) in [(hers.as_str(), "anna"), (nobody, "Created by another user")] {
         let page = owner.get(&format!("{LIST}?created_by={user}")).await;
-        let option = format!("<option value=\"{user}\" selected>{label}</option>");
-        page.assert_has(&[&option]);
+        page.assert_has(&[&format!("<option value=\"{user}\" selected>{label}</option>")]);
     }
     let page = owner.get(&format!("{LIST}?created_by=evil&pinned=x")).await;
     assert!(!page.html.contains("Clear</a>"), "an unknown choice filters nothing");

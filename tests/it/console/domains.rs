@@ -106,8 +106,7 @@ async fn wizard_says_what_the_dns_answers_until_the_domain_is_verified() {
     let page = owner.get(&scene.page).await;
     page.assert_has(&["<span class=\"tag good\">Verified</span>"]);
     page.assert_lacks(&[&scene.challenge, "/verify/"]);
-    let stored = scene.workspace.owner.get(&scene.api).await.ok();
-    assert_eq!(stored["is_verified"], true);
+    assert_eq!(scene.workspace.owner.get(&scene.api).await.ok()["is_verified"], true);
 }
 
 #[tokio::test]
@@ -141,8 +140,7 @@ async fn sign_in_of_a_verified_domain_is_changed() {
     page.assert_has(&["GitHub", "New users join"]);
     let form = owner.get(&scene.page).await.form("form").without("jit_provisioning_enabled");
     owner.submit(&form).await.location();
-    let stored = scene.workspace.owner.get(&scene.api).await.ok();
-    assert_eq!(stored["jit_provisioning_enabled"], false);
+    assert_eq!(scene.workspace.owner.get(&scene.api).await.ok()["jit_provisioning_enabled"], false);
 }
 
 #[tokio::test]
@@ -157,8 +155,7 @@ async fn certificate_is_shown_in_words_and_an_expired_one_is_marked() {
         params.not_after = rcgen::date_time_ymd(year, 2, 3);
         let key = rcgen::KeyPair::generate().expect("a key");
         let pem = params.self_signed(&key).expect("a certificate").pem();
-        let sent = json!({ "saml_x509_cert": pem.trim() });
-        scene.workspace.owner.patch(&scene.api, sent).await.ok();
+        scene.workspace.owner.patch(&scene.api, json!({ "saml_x509_cert": pem.trim() })).await.ok();
         let page = owner.get(&scene.page).await;
         let card = page.between("id=\"certificate\">", "</section>");
         assert!(

@@ -37,8 +37,7 @@ async fn form_sends_only_what_was_changed() {
     assert_eq!(owner.submit(&changed).await.location(), "/console/profile/?done=profile-saved");
     let after = workspace.owner.get(me).await.ok();
     assert_eq!([&after["last_name"], &after["role_at_organization"]], ["Lovelace", "data"]);
-    let notice = owner.get("/console/profile/?done=profile-saved").await;
-    notice.assert_has(&["<p>Profile saved.</p>"]);
+    owner.get("/console/profile/?done=profile-saved").await.assert_has(&["<p>Profile saved.</p>"]);
     assert!(!owner.get("/console/profile/?done=profile-evil").await.html.contains("data-notice"));
 }
 

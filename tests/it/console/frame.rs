@@ -51,8 +51,7 @@ async fn switchers_list_the_organizations_and_projects_of_the_user() {
     page.assert_has(&["<bdi>Second</bdi><small>Owner</small>"]);
     page.part("id=\"projects\" popover>", "</div>").assert_lacks(&["<bdi>Web</bdi>"]);
     // Organizations lead to their first project.
-    let organization = format!("/console/organizations/{other}/");
-    assert_eq!(owner.get(&organization).await.location(), path);
+    assert_eq!(owner.get(&format!("/console/organizations/{other}/")).await.location(), path);
 }
 
 #[tokio::test]
@@ -124,8 +123,7 @@ async fn session_without_the_scope_of_the_user_begins_in_the_first_project_that_
         let key = workspace.limited_key(OWNER, scopes, limits).await.key.expect("a key");
         let home = Visitor::with_key(&workspace, &key).await.get("/console/").await;
         home.assert_shows(200, "Home");
-        let dashboards = format!("/console/projects/{project}/dashboards/");
-        home.assert_has(&[&dashboards]);
+        home.assert_has(&[&format!("/console/projects/{project}/dashboards/")]);
     }
     // The names are unknown, and all projects of the key can be reached.
     let project = workspace.made.project_id;
@@ -133,8 +131,7 @@ async fn session_without_the_scope_of_the_user_begins_in_the_first_project_that_
     let key = workspace.limited_key(OWNER, &["dashboard:read"], to_two).await.key.expect("a key");
     let home = Visitor::with_key(&workspace, &key).await.get("/console/").await;
     for project in [project.to_string(), beside.to_string()] {
-        let dashboards = format!("href=\"/console/projects/{project}/dashboards/\"");
-        home.assert_has(&[&dashboards]);
+        home.assert_has(&[&format!("href=\"/console/projects/{project}/dashboards/\"")]);
     }
     let scopes = ["organization:read", "organization_member:write"];
     let key = workspace.key(OWNER, &scopes).await.key.expect("a key");

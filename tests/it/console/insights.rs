@@ -226,8 +226,7 @@ async fn insights_that_were_not_saved_stay_so_when_they_leave_the_trash() {
     for (name, saved) in [("A", true), ("B", false)] {
         let (made, path) =
             workspace.owner.create(API, json!({ "name": name, "saved": saved })).await;
-        let gone = json!({ "deleted": true, "saved": saved });
-        workspace.owner.patch(&path, gone).await.ok();
+        workspace.owner.patch(&path, json!({ "deleted": true, "saved": saved })).await.ok();
         paths.push((made["id"].to_string(), path));
     }
     let trash = format!("{LIST}trash/");

@@ -37,8 +37,7 @@ async fn invite_of_one_address_shows_its_link_once() {
     let stored = workspace.owner.get(&invites(&workspace, "")).await.ok()["results"][0].clone();
     let fields = ["target_email", "first_name", "level", "message", "send_email"];
     let of = fields.map(|name| stored[name].clone());
-    let expected = json!(["ann@x.example", "Ann Lee", 8, "Welcome", true]);
-    assert_eq!(json!(of), expected);
+    assert_eq!(json!(of), json!(["ann@x.example", "Ann Lee", 8, "Welcome", true]));
     let expires =
         format!("<time datetime=\"{}\" data-ago>", stored["expires_at"].as_str().expect("a time"));
     made.part("<td data-label=\"Expires\">", "</td>").assert_has(&[&expires]);
@@ -199,8 +198,7 @@ async fn invite_is_created_again() {
     let list = list(&workspace);
     let page = owner.get(&list).await;
     page.assert_has(&["New link<span class=\"vh\"> for ann@x.example</span>"]);
-    let made = owner.submit(&page.form_to("/again/")).await;
-    let first = link(&made).to_owned();
+    let first = link(&owner.submit(&page.form_to("/again/")).await).to_owned();
     let ids = listed(&workspace, "id").await;
     assert!(first.contains(ids[0].as_str().expect("an id")), "the link is that of the new invite");
     assert_eq!(listed(&workspace, "message").await, ["Hi"]);
@@ -212,8 +210,7 @@ async fn invite_is_created_again() {
     let again = owner.get(&list).await.form_to("/again/");
     let page = admin.submit(&again).await.showing(403, "Invites");
     assert!(page.between("role=\"alert\">", "</div>").contains("higher permission level"));
-    let page = owner.post(&format!("{list}again/"), &[("invite", "{x")]).await;
-    assert_eq!(page.status, 400);
+    assert_eq!(owner.post(&format!("{list}again/"), &[("invite", "{x")]).await.status, 400);
 }
 
 #[tokio::test]

@@ -363,8 +363,7 @@ async fn code_signs_nobody_in_after_a_deactivation_a_rotation_or_enforced_single
 async fn sign_in_by_mail_ends_the_session_that_the_browser_has() {
     let mut scene = Scene::new().await;
     let (mut browser, mail) = scene.asked().await;
-    let key = scene.workspace.made.api_key.clone();
-    browser.post("/console/sign_in/", &[("key", &key)]).await;
+    browser.post("/console/sign_in/", &[("key", &scene.workspace.made.api_key)]).await;
     let before = browser.clone();
     assert_refused(&browser.post(CODE, &[("code", &wrong(&code(&mail)))]).await, INVALID_CODE);
     assert_eq!(before.get(SESSIONS).await.status, 200);
@@ -489,8 +488,7 @@ async fn only_the_proof_for_this_user_and_service_makes_a_browser_known() {
     let proof = known.known_cookie.clone().expect("a cookie");
     assert_eq!((proof.len(), &proof[..14]), (14 + 43, "steward-known="));
     let mut other = scene.browser("192.0.2.8");
-    let key = of_ann.key.clone().expect("a key");
-    other.post("/console/sign_in/", &[("key", &key)]).await;
+    other.post("/console/sign_in/", &[("key", of_ann.key.as_deref().expect("a key"))]).await;
     let mut changed = proof.clone();
     let of_another = other.known_cookie.clone().expect("a cookie");
     changed.replace_range(20..21, if &proof[20..21] == "A" { "B" } else { "A" });
@@ -684,8 +682,7 @@ async fn requests_beyond_those_that_may_wait_are_dropped_with_the_same_response(
     let mut queued = 0;
     for number in 0..1000_u32 {
         let mut browser = scene.browser(&format!("198.51.100.{}", number / 10));
-        let email = format!("nobody{number}@x.example");
-        let page = browser.post(ASK, &[("email", &email)]).await;
+        let page = browser.post(ASK, &[("email", &format!("nobody{number}@x.example"))]).await;
         // Two networks can share a limit.
         if page.status != 429 {
             assert_eq!(page.location(), CODE);

@@ -32,10 +32,8 @@ async fn members_are_listed_and_searched() {
     let page = owner.open(&list, "Members").await;
     assert_eq!(names(&page).len(), 3);
     page.assert_has(&["<span>1 to 3 of 3</span>", "aria-current=\"page\""]);
-    let me = workspace.uuid(OWNER).await;
-    assert!(row(&page, &me).contains("<span class=\"tag\">You</span>"));
-    let found = owner.get(&format!("{list}?search=BEN")).await;
-    assert_eq!(names(&found), ["ben"]);
+    assert!(row(&page, &workspace.uuid(OWNER).await).contains("<span class=\"tag\">You</span>"));
+    assert_eq!(names(&owner.get(&format!("{list}?search=BEN")).await), ["ben"]);
     assert!(owner.get(&format!("{list}?search=nobody")).await.html.contains("No member matches."));
     let beyond = owner.get(&format!("{list}?search=BEN&offset=50")).await;
     assert_eq!(beyond.location(), format!("{list}?search=BEN"));
@@ -180,8 +178,7 @@ async fn member_page_lists_what_the_member_may_do_in_the_projects_of_the_viewer(
     let hidden = json!({ "name": "Payroll", "access_control": true });
     let hidden = workspace.owner.post(&projects, hidden).await.ok();
     let rules = format!("/api/projects/{}/access_controls/", hidden["id"]);
-    let rule = json!({ "role": role["id"], "access_level": "admin" });
-    workspace.owner.put(&rules, rule).await.ok();
+    workspace.owner.put(&rules, json!({ "role": role["id"], "access_level": "admin" })).await.ok();
     let of_ben = format!("{}{}/", list(&workspace), workspace.uuid("ben@corp.example").await);
     let of_ann = format!("{}{}/", list(&workspace), workspace.uuid("ann@corp.example").await);
     let owner = Visitor::owner(&workspace).await;

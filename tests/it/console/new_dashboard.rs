@@ -21,12 +21,10 @@ async fn empty_dashboard_is_created_with_what_was_typed() {
     let board = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
     let fields = ["name", "description", "tags", "pinned", "restriction_level"];
     let shown: Vec<_> = fields.iter().map(|name| board[*name].clone()).collect();
-    let expected = json!(["Growth", "Who\nstays", ["sales", "weekly"], true, 37]);
-    assert_eq!(json!(shown), expected);
+    assert_eq!(json!(shown), json!(["Growth", "Who\nstays", ["sales", "weekly"], true, 37]));
     // The same form again creates nothing.
     assert_eq!(owner.submit(&form).await.location(), made.location());
-    let count = workspace.owner.get(&workspace.dashboards("")).await.ok()["count"].clone();
-    assert_eq!(count, 1);
+    assert_eq!(workspace.owner.get(&workspace.dashboards("")).await.ok()["count"], 1);
     let page = owner.submit(&form.with("name", &"n".repeat(401)).with("_once", "other")).await;
     page.assert_shows(400, "New dashboard");
     page.assert_field_error("name", "Ensure this field has no more than 400 characters.");
@@ -137,11 +135,9 @@ async fn nothing_is_created_without_a_name() {
         assert_eq!(refused.status, 400, "{path}: {}", refused.html);
         refused.assert_has(&[&format!("id=\"form-{field}-error\"")]);
     }
-    let projects = workspace.owner.get(&workspace.organization("projects/")).await.ok();
-    assert_eq!(projects["count"], 1);
+    assert_eq!(workspace.owner.get(&workspace.organization("projects/")).await.ok()["count"], 1);
     assert_eq!(workspace.owner.get(&workspace.dashboards("")).await.ok()["count"], 1);
-    let insights = workspace.owner.get("/api/projects/1/insights/").await.ok();
-    assert_eq!(insights["count"], 0);
+    assert_eq!(workspace.owner.get("/api/projects/1/insights/").await.ok()["count"], 0);
     // A change may empty the name, as the API lets it.
     let form = owner.get(&format!("{LIST}1/edit/")).await.form("form");
     assert_eq!(owner.submit(&form.with("name", "")).await.status, 303);

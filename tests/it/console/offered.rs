@@ -60,8 +60,7 @@ async fn every_link_leads_to_a_page_and_no_offered_form_is_refused() {
     let workspace = Workspace::new().await;
     make_objects(&workspace).await;
     let mut owner = Visitor::with_link(&workspace, true).await;
-    let found = press_everything(&mut owner, "owner").await;
-    assert_eq!(unreached(&found), UNREACHED);
+    assert_eq!(unreached(&press_everything(&mut owner, "owner").await), UNREACHED);
 }
 
 /// What a page does that asks before something is lost.

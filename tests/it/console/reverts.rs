@@ -164,8 +164,7 @@ async fn tiles_and_texts_are_set_back() {
     scene.patch(json!({ "tiles": sent })).await;
     assert_eq!(labels(&scene.owner.get(&scene.log()).await), ["revert", "", ""], "new tiles stay");
     let page = scene.ask(0).await.showing(200, "<bdi>Revert this change?</bdi>");
-    let done = scene.owner.submit(&page.form("form")).await;
-    done.location();
+    scene.owner.submit(&page.form("form")).await.location();
     let now = scene.read().await;
     assert_eq!(now["tiles"].as_array().expect("tiles").len(), 2);
     for (tile, before) in now["tiles"].as_array().expect("tiles").iter().zip([one, two]) {
@@ -248,8 +247,7 @@ async fn only_changes_that_the_session_may_revert_are_offered() {
     page.assert_lacks(&["<button class=\"b go\">"]);
     anna.submit(&form).await.assert_shows(403, "<bdi>Revert this change?</bdi>");
     assert_eq!(scene.read().await["name"], "B");
-    let error = scene.patch(json!({ "deleted": true })).await;
-    assert_eq!(error["deleted"], true);
+    assert_eq!(scene.patch(json!({ "deleted": true })).await["deleted"], true);
     assert_eq!(labels(&scene.owner.get(&scene.log()).await)[..2], ["restore", ""]);
     let page = scene.owner.get(&scene.log()).await;
     assert_eq!(

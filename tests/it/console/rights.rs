@@ -214,8 +214,7 @@ async fn public_page_is_enabled_rotated_and_disabled() {
     assert_eq!(done.location(), format!("{path}?done=page-enabled"));
     let page = owner.get(&path).await;
     let link = page.between("<output id=\"link\">http://localhost", "</output>").to_owned();
-    let public = workspace.anonymous().get(&link).await;
-    assert_eq!(public.status, 200);
+    assert_eq!(workspace.anonymous().get(&link).await.status, 200);
     let done = owner.post(&path, &[("action", "rotate"), ("_once", "k")]).await;
     assert_eq!(done.location(), format!("{path}?done=link-replaced"));
     let page = owner.get(&path).await;

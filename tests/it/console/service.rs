@@ -94,8 +94,7 @@ async fn pages_are_read_while_the_disk_is_nearly_full_and_name_the_reason() {
     let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
     let invites = owner.open(&format!("{organization}invites/"), "Invites").await;
     assert!(invites.html.contains("id=\"form\""), "levels can be given: {}", invites.html);
-    let new = owner.open(&format!("{organization}projects/new/"), "New project").await;
-    new.assert_has(&[reason]);
+    owner.open(&format!("{organization}projects/new/"), "New project").await.assert_has(&[reason]);
     for path in [
         "/console/profile/",
         "/console/projects/1/settings/",

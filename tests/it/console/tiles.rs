@@ -126,8 +126,7 @@ async fn tile_leads_to_its_insight_and_pages_say_that_there_are_no_results() {
     let made = workspace.owner.post(&insights, sent).await.ok();
     let insight = format!("/console/projects/1/insights/{}/", made["id"]);
     let link = format!("<h2 dir=\"auto\"><a href=\"{insight}\">Visitors</a></h2>");
-    let page = owner.get(ONE).await;
-    page.assert_has(&[&link, no_results]);
+    owner.get(ONE).await.assert_has(&[&link, no_results]);
     for path in ["/console/projects/1/insights/", &insight] {
         assert!(owner.get(path).await.html.contains(no_results), "{path}");
     }
@@ -192,8 +191,7 @@ async fn tile_moves_to_a_dashboard_that_may_be_edited() {
     page.assert_lacks(&["<option value=\"1\">"]);
     let form = page.form("form").with("toDashboard", "2");
     assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=tile-moved"));
-    let other = workspace.owner.get(&workspace.dashboards("2/")).await.ok();
-    assert_eq!(other["tiles"][0]["id"], 1);
+    assert_eq!(workspace.owner.get(&workspace.dashboards("2/")).await.ok()["tiles"][0]["id"], 1);
     owner.submit(&form).await.assert_leads_to(&format!("{ONE}?done=tile-moved"));
     let mut elsewhere = form.clone();
     elsewhere.action = format!("{ONE}tiles/9/move/");
@@ -209,8 +207,7 @@ async fn places_of_tiles_are_saved_as_one_change_and_keep_other_layouts() {
         { "text": { "body": "Second" } },
     ]);
     let (workspace, mut owner) = with_tiles(sent).await;
-    let path = format!("{ONE}arrange/");
-    let page = owner.open(&path, "Arrange the tiles").await;
+    let page = owner.open(&format!("{ONE}arrange/"), "Arrange the tiles").await;
     page.assert_has(&["aria-label=\"Column of First\""]);
     let form = page.form("arrange");
     let names = ["x-1", "y-1", "w-1", "h-1", "x-2", "y-2", "w-2", "h-2"];
@@ -249,8 +246,7 @@ async fn places_of_tiles_are_saved_as_one_change_and_keep_other_layouts() {
         let page = owner.submit(&again.clone().with(name, text)).await;
         page.assert_shows(400, "Arrange the tiles");
         assert_eq!(page.form("arrange").value(name), text);
-        let shown = page.between(&format!("id=\"{name}-error\">"), "</span>");
-        assert_eq!(shown, error);
+        assert_eq!(page.between(&format!("id=\"{name}-error\">"), "</span>"), error);
     }
 }
 
@@ -266,8 +262,7 @@ async fn all_tiles_of_a_full_dashboard_are_arranged() {
     let page = owner.open(&format!("{ONE}arrange/"), "Arrange the tiles").await;
     let form = page.form("arrange");
     assert_eq!(form.fields.iter().filter(|(name, _)| name.starts_with("x-")).count(), 1000);
-    let shown = workspace.owner.get(&path).await.ok();
-    let last = shown["tiles"][999]["id"].clone();
+    let last = workspace.owner.get(&path).await.ok()["tiles"][999]["id"].clone();
     let form = form.with(&format!("x-{last}"), "7").with(&format!("w-{last}"), "6");
     assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=arrangement-saved"));
     let stored = workspace.owner.get(&path).await.ok();
@@ -288,8 +283,7 @@ async fn places_that_are_not_changed_are_not_stored() {
     let shown = owner.submit(&form.clone().with("_show", "command")).await;
     assert_eq!(shown.commands(), [] as [&str; 0]);
     assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=arrangement-saved"));
-    let after = workspace.owner.get(&workspace.dashboards("1/")).await;
-    assert_eq!(before.ok(), after.ok());
+    assert_eq!(before.ok(), workspace.owner.get(&workspace.dashboards("1/")).await.ok());
     // A change of one tile stores the places of both, as the page has shown them.
     let answer = owner.submit(&form.with("h-1", "6")).await;
     answer.assert_leads_to(&format!("{ONE}?done=arrangement-saved"));

@@ -102,8 +102,7 @@ async fn response_only_fields_are_ignored_in_requests() {
 async fn adding_a_collaborator_fails_with_the_first_applicable_error() {
     let scene = restricted().await;
     let (stranger, _) = scene.workspace.outsider("eve").await;
-    let off = scene.workspace.member("off", Level::Member).await;
-    let gone = uuid(&off).await;
+    let gone = uuid(&scene.workspace.member("off", Level::Member).await).await;
     scene.workspace.set_active("off@corp.example", false).await;
     scene.add(&scene.creator, &scene.bob).await.ok();
     let (ann, bob) = (uuid(&scene.ann).await, uuid(&scene.bob).await);
@@ -184,8 +183,7 @@ async fn removing_a_collaborator_fails_with_the_first_applicable_error() {
     scene.remove(&scene.creator, &scene.bob).await.assert_not_found("Not found.");
     scene.restrict(21).await;
     scene.remove(&scene.creator, &scene.bob).await.assert_not_found("Not found.");
-    let stays = scene.remove(&scene.bob, &scene.ann).await;
-    stays.assert_invalid_body("invalid_input", STAYS);
+    scene.remove(&scene.bob, &scene.ann).await.assert_invalid_body("invalid_input", STAYS);
     assert_eq!(scene.listed().await, [uuid(&scene.ann).await]);
 }
 
@@ -195,8 +193,7 @@ async fn collaborator_can_add_others_and_remove_themselves() {
     scene.add(&scene.creator, &scene.ann).await.ok();
     scene.add(&scene.ann, &scene.bob).await.ok();
     scene.remove(&scene.ann, &scene.bob).await.assert_empty(204);
-    let restriction = json!({ "restriction_level": 21 });
-    assert_eq!(scene.ann.patch(&scene.one, restriction).await.status, 403);
+    assert_eq!(scene.ann.patch(&scene.one, json!({ "restriction_level": 21 })).await.status, 403);
     scene.ann.delete(&format!("{}@me/", scene.collaborators())).await.assert_empty(204);
     scene.add(&scene.ann, &scene.bob).await.assert_denied(EDIT);
     assert_eq!(scene.listed().await, [] as [Value; 0]);

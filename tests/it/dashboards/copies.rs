@@ -123,8 +123,7 @@ async fn filters_in_the_request_override_those_of_the_source() {
 /// Asserts that a copy is refused, and that no dashboard was created.
 async fn refuses_source(workspace: &Workspace, caller: &TestClient, list: &str, source: &Value) {
     let before = caller.get(list).await.ok()["count"].clone();
-    let sent = json!({"use_dashboard": source, "name": "Copy"});
-    let answer = caller.post(list, sent).await;
+    let answer = caller.post(list, json!({"use_dashboard": source, "name": "Copy"})).await;
     answer.assert_invalid("use_dashboard", "invalid_input", "Invalid value provided");
     assert_eq!(caller.get(list).await.ok()["count"], before);
     workspace.assert_file_valid().await;

@@ -115,8 +115,7 @@ async fn read_only_and_unknown_dashboard_fields_are_ignored() {
     let only_updated = json!({
         "deleted": true, "delete_insights": true, "variables": {"a": 1}, "tiles": [{"id": 1}],
     });
-    let on_create = with(sent.clone(), only_updated);
-    let made = owner.post(&workspace.dashboards(""), on_create).await;
+    let made = owner.post(&workspace.dashboards(""), with(sent.clone(), only_updated)).await;
     let id = made.body["id"].as_u64().expect("an id");
     assert_ne!(id, 77);
     let expected = detail(&owner, id, json!({})).await;
@@ -194,8 +193,7 @@ async fn renamed_or_pinned_dashboard_moves_in_the_list() {
         (&at_b, json!({"pinned": true, "name": null}), [a, b]),
     ] {
         owner.patch(path, sent).await.ok();
-        let listed = owner.get(&workspace.dashboards("")).await.ok();
-        assert_eq!(column(&listed, "id"), order);
+        assert_eq!(column(&owner.get(&workspace.dashboards("")).await.ok(), "id"), order);
     }
     workspace.assert_file_valid().await;
 }

@@ -23,8 +23,7 @@ async fn only_deleted_false_restores_a_dashboard() {
     }
     owner.patch(&one, json!({"deleted": "false"})).await.assert_is(200, live.clone());
     owner.get(&one).await.assert_is(200, live.clone());
-    let listed = page(json!([item(live)]));
-    owner.get(&workspace.dashboards("")).await.assert_is(200, listed);
+    owner.get(&workspace.dashboards("")).await.assert_is(200, page(json!([item(live)])));
     workspace.assert_file_valid().await;
 }
 

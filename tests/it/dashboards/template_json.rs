@@ -30,8 +30,7 @@ async fn send(workspace: &Workspace, template: Value) -> TestResponse {
 
 /// Asserts that no dashboard was created, not even in part.
 async fn assert_nothing_made(workspace: &Workspace) {
-    let listed = workspace.owner.get(&workspace.dashboards("")).await;
-    listed.assert_is(200, page(json!([])));
+    workspace.owner.get(&workspace.dashboards("")).await.assert_is(200, page(json!([])));
     workspace.assert_file_valid().await;
 }
 

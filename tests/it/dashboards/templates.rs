@@ -93,8 +93,7 @@ async fn product_analytics_template_is_created_by_both_its_names() {
         let expected = detail(&owner, id, changes).await;
         made.assert_is(201, expected.clone());
         owner.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected.clone());
-        let listed = page(json!([item(expected)]));
-        owner.get(&workspace.dashboards("")).await.assert_is(200, listed);
+        owner.get(&workspace.dashboards("")).await.assert_is(200, page(json!([item(expected)])));
         workspace.assert_file_valid().await;
     }
 }
@@ -226,8 +225,7 @@ async fn template_replaces_filters_and_description_and_adds_its_tags() {
     let tags: Vec<String> = (0..200).map(|number| format!("t{number}")).collect();
     let many = json!({"use_template": "WEBSITE_TRAFFIC", "tags": tags});
     let text = "Ensure this field has no more than 200 elements.";
-    let refused = owner.post(&workspace.dashboards(""), many).await;
-    refused.assert_invalid("tags", "max_length", text);
+    owner.post(&workspace.dashboards(""), many).await.assert_invalid("tags", "max_length", text);
 }
 
 #[tokio::test]
@@ -264,8 +262,7 @@ async fn unknown_template_or_source_is_rejected_and_creates_nothing() {
     for (id, unset) in
         [(1, json!({"use_template": "", "use_dashboard": 0})), (2, json!({"use_template": " "}))]
     {
-        let made = owner.post(&list, unset).await;
-        made.assert_is(201, detail(&owner, id, json!({})).await);
+        owner.post(&list, unset).await.assert_is(201, detail(&owner, id, json!({})).await);
     }
 }
 

@@ -48,8 +48,7 @@ async fn certificate_is_described_with_its_holder_issuer_and_end() {
     clock.advance(Duration::from_hours(24 * 60));
     expected["is_expired"] = true.into();
     owner.get(&path).await.assert_is(200, expected);
-    let long = format!("idp\u{7}{}", "x".repeat(2_000));
-    store(issued("Authority", &long, 2024).into()).await;
+    store(issued("Authority", &format!("idp\u{7}{}", "x".repeat(2_000)), 2024).into()).await;
     let subject = owner.get(&path).await.ok()["subject"].as_str().expect("a name").to_owned();
     assert_eq!(subject.chars().count(), 1_000);
     assert!(subject.starts_with("CN=idp\u{fffd}xxx"), "{subject}");

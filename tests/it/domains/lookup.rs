@@ -54,8 +54,7 @@ async fn lookup_returns_the_records_in_the_dns_and_writes_nothing() {
         scene.dns.set(ABSOLUTE, reply);
         assert_eq!(scene.lookup().await, scene.found(&texts, matches));
     }
-    let shown = scene.workspace.owner.get(&scene.path).await;
-    shown.assert_is(200, scene.domain.clone());
+    scene.workspace.owner.get(&scene.path).await.assert_is(200, scene.domain.clone());
     assert_eq!(entries_about(&scene.workspace, &scene.domain["id"]).len(), 1);
     let response = scene.workspace.owner.get(&scene.lookup_path()).await;
     assert!(!response.headers.contains_key("etag"), "{:?}", response.headers);
@@ -74,8 +73,7 @@ async fn many_and_long_records_are_cut_and_the_matching_one_comes_first() {
     assert_eq!(*found[0], format!("\"{}\" \"more\"", scene.challenge()));
     let long = found[1].as_str().expect("a text");
     let number = &long[199..201];
-    let whole = format!("\"{number:0>200}\" \"{number:0>200}\"");
-    assert_eq!(long, &whole[..300]);
+    assert_eq!(long, &format!("\"{number:0>200}\" \"{number:0>200}\"")[..300]);
     let over: Vec<Protocol> = scene.dns.asked().into_iter().map(|(over, _)| over).collect();
     assert_eq!(over, [Protocol::Udp, Protocol::Tcp]);
 }
@@ -93,8 +91,7 @@ async fn failing_name_servers_are_shown_as_an_error() {
     config.dns_timeout = Duration::from_millis(150);
     let scene = Scene::with(dns, config).await;
     scene.dns.set(ABSOLUTE, Reply::Silence);
-    let failed = scene.failed("No name server answered within 150ms.");
-    assert_eq!(scene.lookup().await, failed);
+    assert_eq!(scene.lookup().await, scene.failed("No name server answered within 150ms."));
 }
 
 #[tokio::test]
@@ -177,7 +174,6 @@ async fn domain_deleted_during_a_lookup_is_answered() {
     scene.workspace.owner.delete(&scene.path).await.assert_empty(204);
     scene.dns.let_go();
     begun.await.expect("no panic").assert_is(200, scene.found(&[], false));
-    let gone = scene.workspace.owner.get(&scene.lookup_path()).await;
-    gone.assert_not_found("Not found.");
+    scene.workspace.owner.get(&scene.lookup_path()).await.assert_not_found("Not found.");
     scene.workspace.assert_file_valid().await;
 }

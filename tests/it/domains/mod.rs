@@ -276,13 +276,10 @@ async fn concurrent_requests_for_a_domain_name_create_one() {
 async fn deleted_domain_frees_its_name() {
     let workspace = Workspace::new().await;
     let (made, path) = add(&workspace, "corp.example").await;
-    let admin = workspace.member("ada", Level::Admin).await;
-    admin.delete(&path).await.assert_empty(204);
-    let list = workspace.organization("domains/");
-    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 0);
+    workspace.member("ada", Level::Admin).await.delete(&path).await.assert_empty(204);
+    assert_eq!(workspace.owner.get(&workspace.organization("domains/")).await.ok()["count"], 0);
     let (eve, foreign) = workspace.outsider("eve").await;
-    let sent = json!({ "domain": "corp.example" });
-    let again = eve.post(&foreign_list(&foreign), sent).await.ok();
+    let again = eve.post(&foreign_list(&foreign), json!({ "domain": "corp.example" })).await.ok();
     assert_ne!(
         (&again["id"], &again["verification_challenge"]),
         (&made["id"], &made["verification_challenge"])
@@ -334,8 +331,7 @@ async fn domain_name_is_immutable() {
     add(&workspace, "taken.example").await;
     let (made, path) = add(&workspace, "corp.example").await;
     for name in [json!("other.example"), json!("taken.example"), json!(null), json!([5])] {
-        let patched = workspace.owner.patch(&path, json!({ "domain": name })).await;
-        patched.assert_is(200, made.clone());
+        workspace.owner.patch(&path, json!({ "domain": name })).await.assert_is(200, made.clone());
     }
     assert_eq!(entries_about(&workspace, &made["id"]).len(), 1, "nothing was written");
     let sent = json!({ "domain": "other.example", "saml_entity_id": "idp" });
@@ -398,8 +394,7 @@ async fn verified_domain_configures_sign_on() {
         ("sso_enforcement", json!(""), json!("")),
     ] {
         expected[field] = kept;
-        let patched = workspace.owner.patch(&path, json!({ field: sent })).await;
-        patched.assert_is(200, expected.clone());
+        workspace.owner.patch(&path, json!({ field: sent })).await.assert_is(200, expected.clone());
         workspace.owner.get(&path).await.assert_is(200, expected.clone());
     }
     for (sent, detail) in [

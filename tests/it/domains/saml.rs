@@ -70,15 +70,13 @@ impl Scene {
         for (field, value) in changes.as_object().expect("fields") {
             self.domain[field] = value.clone();
         }
-        let patched = self.workspace.owner.patch(&self.path, sent).await;
-        patched.assert_is(200, self.domain.clone());
+        self.workspace.owner.patch(&self.path, sent).await.assert_is(200, self.domain.clone());
         self.workspace.owner.get(&self.path).await.assert_is(200, self.domain.clone());
     }
 
     /// Sends a PATCH and asserts that it fails and changes nothing.
     async fn refuses(&self, sent: Value, attr: &str, code: &str, detail: &str) {
-        let refused = self.workspace.owner.patch(&self.path, sent).await;
-        refused.assert_invalid(attr, code, detail);
+        self.workspace.owner.patch(&self.path, sent).await.assert_invalid(attr, code, detail);
         self.workspace.owner.get(&self.path).await.assert_is(200, self.domain.clone());
     }
 }
@@ -178,8 +176,7 @@ async fn saml_fields_of_maximum_length_are_accepted() {
     scene.changes(json!({ "saml_x509_cert": wide }), changes).await;
     let wider = format!("{wide}\n{tail}");
     let detail = "Ensure this field has no more than 16384 characters.";
-    let sent = json!({ "saml_x509_cert": wider });
-    scene.refuses(sent, "saml_x509_cert", "max_length", detail).await;
+    scene.refuses(json!({ "saml_x509_cert": wider }), "saml_x509_cert", "max_length", detail).await;
     scene.workspace.assert_file_valid().await;
 }
 

@@ -238,8 +238,7 @@ async fn other_requests_do_not_wait_for_a_dns_lookup() {
     let verifying = scene.begin(&owner).await;
     // Requests that read and write, including the domain itself, do not wait.
     scene.is_unchanged().await;
-    let sent = json!({ "saml_entity_id": "idp" });
-    owner.patch(&scene.path, sent).await.ok();
+    owner.patch(&scene.path, json!({ "saml_entity_id": "idp" })).await.ok();
     let (other, _) = add(&scene.workspace, "other.example").await;
     let list = owner.get(&scene.workspace.organization("domains/")).await.ok();
     assert_eq!((&list["count"], &list["results"][1]), (&json!(2), &other));
@@ -304,8 +303,7 @@ async fn organization_deleted_during_the_lookup_returns_404() {
 #[tokio::test]
 async fn level_lowered_during_the_lookup_rejects_the_verification() {
     let scene = Scene::holding().await;
-    let admin = scene.workspace.member("ada", Level::Admin).await;
-    let verifying = scene.begin(&admin).await;
+    let verifying = scene.begin(&scene.workspace.member("ada", Level::Admin).await).await;
     let uuid = scene.workspace.uuid("ada@corp.example").await;
     let path = scene.workspace.organization(&format!("members/{uuid}/"));
     scene.workspace.owner.patch(&path, json!({ "level": 1 })).await.ok();

@@ -154,8 +154,7 @@ async fn secrets_are_null_and_no_key_becomes_valid() {
     let shown = dry_run(&owner, Method::POST, &board.refresh, Some(&json!({}))).await;
     assert_eq!(shown.body["response"]["access_token"], Value::Null);
     assert!(!String::from_utf8_lossy(&shown.bytes).contains(&token));
-    let page = workspace.anonymous().get(&format!("/shared/{token}.json")).await;
-    assert_eq!(page.status, 200);
+    assert_eq!(workspace.anonymous().get(&format!("/shared/{token}.json")).await.status, 200);
     let invite = json!({ "target_email": "a@x.example" });
     let invites = workspace.organization("invites/");
     let shown = &dry_run(&owner, Method::POST, &invites, Some(&invite)).await.ok()["response"];

@@ -141,8 +141,7 @@ async fn idempotency_key_and_current_cover_both_spellings_and_page_links_have_th
         assert_eq!(again.headers["idempotent-replayed"], "true", "{path}");
         again.assert_is(201, first.body.clone());
     }
-    let other = post_once(&workspace.owner, &list, "one", &json!({"name": "B"})).await;
-    assert_eq!(other.status, 422);
+    assert_eq!(post_once(&workspace.owner, &list, "one", &json!({"name": "B"})).await.status, 422);
     assert_eq!(stored::<StoredResponse>(&workspace), 1);
     assert_eq!(workspace.owner.get(&list).await.ok()["count"], 1);
     for name in ["A", "B", "C"] {
@@ -157,8 +156,7 @@ async fn idempotency_key_and_current_cover_both_spellings_and_page_links_have_th
     }
     let expected = workspace.owner.get("/api/projects/@current/").await.ok();
     for current in ["@current", "%40current"] {
-        let found = workspace.owner.get(&format!("{ENVIRONMENTS}{current}/")).await.ok();
-        assert_eq!(found, expected);
+        assert_eq!(workspace.owner.get(&format!("{ENVIRONMENTS}{current}/")).await.ok(), expected);
     }
 }
 

@@ -57,8 +57,7 @@ pub fn sent(copy: &[u8]) -> SentCopy<&[u8]> {
 pub async fn export(store: &Store, secrets: bool) -> Vec<u8> {
     let export = store.export(how(secrets)).await.expect("an export");
     let mut bytes = Vec::new();
-    let length = export.write_to(&mut bytes).expect("written");
-    assert_eq!(length, bytes.len() as u64);
+    assert_eq!(export.write_to(&mut bytes).expect("written"), bytes.len() as u64);
     bytes
 }
 
@@ -138,8 +137,7 @@ impl Everything {
 
     async fn people(&mut self) {
         let owner = self.owner();
-        let ann = self.workspace.member("ann", Level::Member).await;
-        self.secrets.extend(ann.key);
+        self.secrets.extend(self.workspace.member("ann", Level::Member).await.key);
         owner.patch("/api/users/@me/", json!({ "theme_mode": "dark" })).await.ok();
         let domains = self.workspace.organization("domains/");
         owner.post(&domains, json!({ "domain": "corp.example" })).await.ok();
@@ -170,8 +168,7 @@ impl Everything {
             "extra_settings": { "z": 0.1, "a": [1e16, -0.0, 1.0, 123_456_789.123_456_7, digits], "": "\u{2028}" },
         });
         let made = owner.post(&self.workspace.organization("projects/"), sent).await.ok();
-        let made = self.noted(made);
-        let private = format!("/api/projects/{}/", made["id"]);
+        let private = format!("/api/projects/{}/", self.noted(made)["id"]);
         self.workspace.set_rule(&private, Some(ANN), "member").await;
         self.workspace.set_rule_on_all("dashboard", Some(ANN), "viewer").await;
         let web = owner.get(&self.workspace.project("")).await.ok();
@@ -193,22 +190,18 @@ impl Everything {
         owner.patch(&one, sent).await.ok();
         self.workspace.add_collaborator(&one, ANN).await;
         for change in [json!({ "enabled": true }), json!({})] {
-            let shown = owner.patch(&format!("{one}sharing/"), change).await.ok();
-            self.noted(shown);
+            self.noted(owner.patch(&format!("{one}sharing/"), change).await.ok());
         }
         let shown = owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();
-        let shown = self.noted(shown);
-        shown["access_token"].as_str().expect("a token").clone_into(&mut self.page);
+        self.noted(shown)["access_token"].as_str().expect("a token").clone_into(&mut self.page);
         for list in [&path, &self.workspace.project("insights/")] {
             let gone = owner.post(list, json!({ "name": "Gone" })).await.ok();
-            let gone = format!("{list}{}/", gone["id"]);
-            owner.patch(&gone, json!({ "deleted": true })).await.ok();
+            owner.patch(&format!("{list}{}/", gone["id"]), json!({ "deleted": true })).await.ok();
         }
         post_once(&owner, &path, "once", &json!({ "name": "Once" })).await.ok();
         let large = owner.post(&path, json!({ "name": "Large" })).await.ok();
         let tiles = json!({ "tiles": vec![json!({ "text": { "body": "x" } }); 65] });
-        let one = self.workspace.dashboards(&format!("{}/", large["id"]));
-        owner.patch(&one, tiles).await.ok();
+        owner.patch(&self.workspace.dashboards(&format!("{}/", large["id"])), tiles).await.ok();
         post_once(&owner, &path, "large", &json!({ "use_dashboard": large["id"] })).await.ok();
         self.dashboard = made["id"].clone();
     }
@@ -217,8 +210,7 @@ impl Everything {
         let owner = self.owner();
         let made = make(&owner, json!({ "label": "x", "scopes": ["user:read"] })).await;
         let made = self.noted(made);
-        let rolled = owner.post(&at(&made, "roll/"), json!({ "grace_seconds": 3600 })).await.ok();
-        self.noted(rolled);
+        self.noted(owner.post(&at(&made, "roll/"), json!({ "grace_seconds": 3600 })).await.ok());
         // The use of its own key is recorded a moment later.
         eventually("the key's use is recorded", || {
             (!self.workspace.records::<ApiKeyUse>(&()).is_empty()).then_some(())
@@ -450,8 +442,7 @@ async fn api_responses_are_equal_after_a_round_trip() {
     // Ids continue where they were.
     let sent = json!({ "name": "new" });
     let here = all.workspace.owner.post(&all.workspace.dashboards(""), sent.clone()).await.ok();
-    let there = caller.post(&all.workspace.dashboards(""), sent).await.ok();
-    assert_eq!(here["id"], there["id"]);
+    assert_eq!(here["id"], caller.post(&all.workspace.dashboards(""), sent).await.ok()["id"]);
     app.close().await;
 }
 
@@ -472,8 +463,7 @@ async fn after_an_import_without_secrets_old_keys_fail_and_other_data_is_present
     let dashboards = all.workspace.dashboards("");
     let expected = all.workspace.owner.get(&dashboards).await.ok();
     assert_eq!(column(&caller.get(&dashboards).await.ok(), "name"), column(&expected, "name"));
-    let old = caller.get(&format!("/shared/{}.json", all.page)).await;
-    assert_eq!(old.status, 404);
+    assert_eq!(caller.get(&format!("/shared/{}.json", all.page)).await.status, 404);
     let shown =
         caller.get(&all.workspace.dashboards(&format!("{}/sharing/", all.dashboard))).await.ok();
     assert_eq!(shown["enabled"], true);

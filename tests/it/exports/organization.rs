@@ -130,8 +130,7 @@ async fn organization_is_the_same_in_another_workspace_and_leaves_others_alone()
     }
     // New ids are those of the other cell.
     let caller = target.with_key(&key);
-    let dashboards = source.workspace.dashboards("");
-    let made = caller.post(&dashboards, json!({ "name": "new" })).await.ok();
+    let made = caller.post(&source.workspace.dashboards(""), json!({ "name": "new" })).await.ok();
     assert_eq!(made["id"], 100_000_001);
     // The only member of no other organization keeps a key without limits.
     assert_eq!(target.records::<ApiKey>(&()).len(), imported.keys + 2);
@@ -152,8 +151,7 @@ async fn export_tells_nothing_of_other_organizations() {
     let elsewhere = elsewhere["results"].as_array_mut().expect("a list");
     elsewhere.retain(|one| one["id"] != json!(made.organization_id));
     let elsewhere = elsewhere[0]["id"].clone();
-    let current = json!({ "set_current_organization": elsewhere });
-    owner.patch("/api/users/@me/", current).await.ok();
+    owner.patch("/api/users/@me/", json!({ "set_current_organization": elsewhere })).await.ok();
     for organizations in [json!([elsewhere]), json!([elsewhere, made.organization_id]), json!([])] {
         let limits = json!({ "organizations": organizations });
         source.workspace.limited_key(OWNER, &["*"], limits).await;
@@ -220,8 +218,7 @@ async fn user_with_an_account_in_the_other_workspace_keeps_it() {
     let other = new_user(&OWNER.to_uppercase(), None);
     let other = UserOptions { first_name: "Other".to_owned(), ..other };
     target.run_operation(Operation::UserCreate(other)).await;
-    let limits = json!({ "organizations": [id] });
-    let here = source.workspace.limited_key(OWNER, &["*"], limits).await;
+    let here = source.workspace.limited_key(OWNER, &["*"], json!({ "organizations": [id] })).await;
     let before = shown(&here, &source).await;
     let bytes = export_one(store, id, true).await;
     let imported = import_one(&target, &bytes).await.expect("imported");
@@ -300,8 +297,7 @@ async fn organization_moves_away_and_back() {
 async fn organization_whose_slug_is_in_use_gets_another() {
     let source = source().await;
     let (workspace, id) = (&source.workspace, source.workspace.made.organization_id);
-    let limits = json!({ "organizations": [id] });
-    let here = workspace.limited_key(OWNER, &["*"], limits).await;
+    let here = workspace.limited_key(OWNER, &["*"], json!({ "organizations": [id] })).await;
     let before = shown(&here, &source).await;
     let target = sister(workspace, 1).await;
     let one = workspace.organization("");

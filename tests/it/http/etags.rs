@@ -49,8 +49,7 @@ fn is_not_modified(answer: &TestResponse, tag: &str) {
 async fn objects(workspace: &Workspace) -> Vec<(String, Value)> {
     let owner = &workspace.owner;
     let (_, domain) = domains::add(workspace, "corp.example").await;
-    let list = workspace.dashboards("");
-    let (_, dashboard) = owner.create(&list, json!({ "name": "Sales" })).await;
+    let (_, dashboard) = owner.create(&workspace.dashboards(""), json!({ "name": "Sales" })).await;
     let project = workspace.made.project_id;
     let (_, insight) = owner.create(&workspace.project("insights/"), json!({})).await;
     let (_, key) = owner.create(KEYS, json!({ "label": "x", "scopes": ["user:read"] })).await;

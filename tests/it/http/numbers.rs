@@ -224,8 +224,7 @@ async fn five_point_zero_is_the_integer_five_wherever_an_integer_is_read() {
             format!("dashboards={board}{zero}"),
             format!("created_by=[{}{zero}]", workspace.made.user_id),
         ] {
-            let found = owner.get(&format!("{insights}?{query}")).await.ok();
-            assert_eq!(found["count"], 1, "{query}");
+            assert_eq!(owner.get(&format!("{insights}?{query}")).await.ok()["count"], 1, "{query}");
         }
         let found = owner.get(&format!("{insight}?from_dashboard={board}.0")).await.ok();
         assert!(found.get("layouts").is_some(), "{found}");

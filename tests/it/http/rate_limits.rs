@@ -85,14 +85,12 @@ async fn request_variations_do_not_avoid_the_rate_limit_of_a_key() {
     ] {
         is_throttled(&owner.get(path).await, 3600);
     }
-    let spaced = workspace.with_key(&format!("  {key} "));
-    is_throttled(&spaced.get(ME).await, 3600);
+    is_throttled(&workspace.with_key(&format!("  {key} ")).get(ME).await, 3600);
     for address in ["1.2.3.4", "5.6.7.8"] {
         is_throttled(&from(owner, address, ME).await, 3600);
     }
     assert_eq!(owner.send(Method::HEAD, ME, None).await.status, 429);
-    let second = workspace.key(OWNER, &["*"]).await;
-    second.get(ME).await.ok();
+    workspace.key(OWNER, &["*"]).await.get(ME).await.ok();
 }
 
 #[tokio::test]
@@ -137,8 +135,7 @@ async fn errors_of_counted_requests_have_rate_limit_headers() {
         let [limit, remaining, _] = standing(&answer).expect("rate limit headers");
         assert_eq!((limit, remaining), (9, left));
     }
-    let nobody = workspace.anonymous();
-    assert!(standing(&nobody.delete(ME).await).is_none());
+    assert!(standing(&workspace.anonymous().delete(ME).await).is_none());
 }
 
 #[tokio::test]

@@ -170,8 +170,7 @@ async fn free_form_fields_have_limited_size_and_depth() {
             owner.assert_refusals(Method::PATCH, &one, cases).await;
             owner.get(&one).await.assert_is(200, before);
             for value in [of_size(32_768), nested(32)] {
-                let changed = owner.patch(&one, json!({ name: value })).await.ok();
-                assert_eq!(changed[name], value);
+                assert_eq!(owner.patch(&one, json!({ name: value })).await.ok()[name], value);
             }
         }
     }

@@ -83,8 +83,7 @@ async fn repeated_post_is_replayed_and_takes_effect_once() {
             }
         }
         for again in [&path, path.trim_end_matches('/')] {
-            let again = post_once(&workspace.owner, again, "one", &body).await;
-            is_replayed(&again, &first, &shown);
+            is_replayed(&post_once(&workspace.owner, again, "one", &body).await, &first, &shown);
         }
         assert_eq!(entries(&workspace), known, "{path}: done twice");
         is_reused(&post_once(&workspace.owner, &path, "one", &json!({ "x": 1 })).await);

@@ -56,8 +56,7 @@ async fn hidden_insight_is_cut_in_dashboards_and_never_copied_or_deleted_with_th
     assert_eq!(body["tiles"][0]["insight"], cut);
     let tile = &body["tiles"][0]["id"];
     let layouts = json!({"tiles": [{"id": tile, "layouts": {"sm": {"x": 1, "y": 1}}}]});
-    let moved = ann.patch(&at_board, layouts).await.ok();
-    assert_eq!(moved["tiles"][0]["insight"], cut);
+    assert_eq!(ann.patch(&at_board, layouts).await.ok()["tiles"][0]["insight"], cut);
     assert_eq!(owner.get(&at_board).await.ok()["tiles"][0]["insight"]["name"], "Secret");
     ann.patch(&at_board, json!({"duplicate_tiles": [{"id": tile}]})).await.assert_denied(VIEWER);
     let sent = json!({"use_dashboard": board, "duplicate_tiles": true});

@@ -104,8 +104,7 @@ async fn every_request_field_of_a_new_insight_is_stored() {
     });
     let whole = expected(&owner, &made.body, changes).await;
     made.assert_is(201, whole.clone());
-    let one = insights(&workspace, &format!("{}/", made.body["id"]));
-    let got = owner.get(&one).await;
+    let got = owner.get(&insights(&workspace, &format!("{}/", made.body["id"]))).await;
     got.assert_is(200, whole);
     let text = String::from_utf8(got.bytes).expect("UTF-8");
     assert!(text.contains(&query.to_string()), "the query keeps its numbers and order: {text}");
@@ -156,8 +155,7 @@ async fn patch_and_put_change_only_the_sent_fields_of_an_insight() {
         let whole = expected(&owner, &made, changes.clone()).await;
         owner.patch(&one, json!({ name: value.clone() })).await.assert_is(200, whole.clone());
         owner.get(&one).await.assert_is(200, whole.clone());
-        let put = owner.send(Method::PUT, &short, Some(json!({ name: value }))).await;
-        put.assert_is(200, whole);
+        owner.send(Method::PUT, &short, Some(json!({ name: value }))).await.assert_is(200, whole);
     }
     workspace.assert_file_valid().await;
 }

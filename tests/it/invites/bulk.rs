@@ -72,8 +72,7 @@ async fn bulk_body_of_another_type_or_length_is_rejected() {
         (json!([{}, []]), "invalid_input", "Invalid data. Expected a dictionary, but got list."),
         (json!([{}, null]), "null", "No data provided"),
     ] {
-        let answer = workspace.owner.post(&path, sent).await;
-        answer.assert_invalid("1__non_field_errors", code, detail);
+        workspace.owner.post(&path, sent).await.assert_invalid("1__non_field_errors", code, detail);
     }
     let nothing = workspace.owner.send(Method::POST, &path, None).await;
     nothing.assert_invalid("0__target_email", "required", "This field is required.");

@@ -58,8 +58,7 @@ async fn invite_mail_is_sent_and_its_token_proves_the_address() {
     }
     // The token in the mail differs from the one in the operator's link.
     let by_hand = Operation::InviteLink { id: id.parse().expect("an id") };
-    let by_hand = workspace.run_operation(by_hand).await;
-    assert_ne!(Offer::of(&by_hand).token, offer.token);
+    assert_ne!(Offer::of(&workspace.run_operation(by_hand).await).token, offer.token);
     let body = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await.ok();
     assert_eq!(body["is_email_verified"], true);
     workspace.assert_file_valid().await;

@@ -206,8 +206,7 @@ async fn mail_of_an_invite_that_expired_before_the_first_attempt_has_failed() {
         (scene.stored().len() == 2).then_some(())
     })
     .await;
-    let error = "The mail became obsolete before it was sent.";
-    assert_eq!(scene.state(&late).await, failed(0, error));
+    assert_eq!(scene.state(&late).await, failed(0, "The mail became obsolete before it was sent."));
     scene.server.has_no_more();
 }
 
@@ -225,11 +224,9 @@ async fn state_of_a_mail_is_deleted_with_its_invite() {
     let replaced = scene.invite("bob@x.example").await;
     scene.server.mail().await;
     scene.tried(1, true).await;
-    let by_hand = json!({ "target_email": "bob@x.example", "send_email": false });
-    let made = scene.made(by_hand).await;
+    let made = scene.made(json!({ "target_email": "bob@x.example", "send_email": false })).await;
     assert_eq!(scene.stored(), []);
-    let gone = scene.workspace.owner.get(&format!("{replaced}mail/")).await;
-    gone.assert_not_found("Not found.");
+    scene.workspace.owner.get(&format!("{replaced}mail/")).await.assert_not_found("Not found.");
     let fields = json!({ "first_name": "Bob" });
     Offer::of(&made).accept(&scene.workspace.anonymous(), fields).await.ok();
 
@@ -317,8 +314,7 @@ async fn states_of_all_mails_are_listed_in_the_order_of_the_invites() {
     let second = workspace.owner.get(&format!("{mails}?limit=1&offset=1")).await.ok();
     assert_eq!((&second["count"], &second["results"]), (&json!(2), &json!([expected[1]])));
 
-    let reader = workspace.member("mia", Level::Member).await;
-    reader.get(&mails).await.assert_is(200, whole);
+    workspace.member("mia", Level::Member).await.get(&mails).await.assert_is(200, whole);
     let (eve, own) = workspace.outsider("eve").await;
     assert_eq!(eve.get(&in_organization(&own, "invites/mail/")).await.ok()["count"], 0);
 }

@@ -45,8 +45,7 @@ async fn nodes_are_listed_with_their_positions_and_leases() {
     }
     a.app.close().await;
     let has_lease = |nodes: &[Value]| nodes[1]["leases"] == json!(["maintenance"]);
-    let nodes = listed(&b, has_lease).await;
-    assert_eq!(nodes[0]["leases"], json!([]));
+    assert_eq!(listed(&b, has_lease).await[0]["leases"], json!([]));
     end([b]).await;
 }
 

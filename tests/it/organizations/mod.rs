@@ -35,8 +35,7 @@ async fn organization_has_exactly_these_fields_everywhere() {
     let one = owner.get(&workspace.organization("")).await.ok();
     assert_eq!(one["id"], json!(workspace.made.organization_id));
     assert_eq!(one["slug"], "corp");
-    let first = json!(workspace.made.project_id);
-    assert_eq!(redacted(one.clone()), fresh("Corp", &first, "Web"));
+    assert_eq!(redacted(one.clone()), fresh("Corp", &json!(workspace.made.project_id), "Web"));
     owner.get("/api/organizations/@current/").await.assert_is(200, one.clone());
     owner.get(workspace.organization("").trim_end_matches('/')).await.assert_is(200, one.clone());
     let list = json!({ "count": 1, "next": null, "previous": null, "results": [one] });
@@ -57,8 +56,7 @@ async fn organization_list_shows_the_callers_own_oldest_first() {
     let hers = member.get("/api/organizations/").await.ok();
     assert_eq!(column(&hers, "name"), ["Corp"]);
     assert_eq!(column(&hers, "membership_level"), [1]);
-    let foreign = eve.get("/api/organizations/").await.ok();
-    assert_eq!(column(&foreign, "name"), ["eve's"]);
+    assert_eq!(column(&eve.get("/api/organizations/").await.ok(), "name"), ["eve's"]);
     let page = workspace.owner.get("/api/organizations/?limit=1&offset=1").await.ok();
     assert_eq!(column(&page, "name"), ["B"]);
     assert_eq!(page["count"], 3);
@@ -176,8 +174,7 @@ async fn invalid_organization_field_is_rejected_and_nothing_is_changed() {
         sent[attr] = value;
         workspace.owner.patch(&path, sent).await.assert_invalid(attr, code, detail);
     }
-    let both = json!({ "members_can_invite": 7, "name": "" });
-    let first = workspace.owner.patch(&path, both).await;
+    let first = workspace.owner.patch(&path, json!({ "members_can_invite": 7, "name": "" })).await;
     first.assert_invalid("name", "blank", "This field may not be blank.");
     workspace.owner.get(&path).await.assert_is(200, before);
 }

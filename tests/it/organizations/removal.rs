@@ -42,8 +42,7 @@ async fn furnished(workspace: &Workspace) -> (ProjectId, TestClient) {
     }
     let member = workspace.membership("ann@corp.example").await;
     let grant = json!({ "organization_member": member, "access_level": "member" });
-    let controls = format!("/api/projects/{project}/access_controls/");
-    workspace.owner.put(&controls, grant).await.ok();
+    workspace.owner.put(&format!("/api/projects/{project}/access_controls/"), grant).await.ok();
     (project, ann)
 }
 
@@ -487,8 +486,7 @@ fn user(workspace: &Workspace, name: &str) -> UserId {
 /// Returns the problems that `check` finds, sorted.
 async fn problems(workspace: &Workspace) -> Value {
     let mut findings = workspace.run_operation(Operation::Check).await;
-    let problems = findings["problems"].as_array_mut().expect("a list");
-    problems.sort_by_key(ToString::to_string);
+    findings["problems"].as_array_mut().expect("a list").sort_by_key(ToString::to_string);
     findings["problems"].take()
 }
 

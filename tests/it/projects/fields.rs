@@ -128,8 +128,7 @@ async fn project_lists_accept_strings_and_report_the_invalid_index() {
         project.takes(field, json!([null, "", " ", "a", null]), json!(["a"])).await;
     }
     for field in texts {
-        let refused = (json!(["a", null]), Refusal::null(&format!("{field}__1")));
-        project.refuses(field, [refused]).await;
+        project.refuses(field, [(json!(["a", null]), Refusal::null(&format!("{field}__1")))]).await;
     }
     for field in ["recording_domains", "person_display_name_properties", "live_events_columns"] {
         project.keeps(field, json!([null])).await;
@@ -152,8 +151,7 @@ async fn free_form_project_fields_accept_any_json_within_limits() {
     let nested = |depth: usize| (1..depth).fold(json!([]), |inner, _| json!([inner]));
     let wide = |bytes: usize| json!("a".repeat(bytes - 2));
     for field in plain.into_iter().chain(nullable) {
-        let any = json!([{ "a": [1, 2.5, null, "x"] }, [], "x", 0, true, {}]);
-        project.keeps(field, any).await;
+        project.keeps(field, json!([{ "a": [1, 2.5, null, "x"] }, [], "x", 0, true, {}])).await;
         project.keeps(field, json!([nested(32), wide(32 * 1024)])).await;
     }
     for field in nullable {

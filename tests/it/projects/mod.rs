@@ -199,8 +199,7 @@ async fn project_update_changes_the_sent_fields_and_updated_at() {
         member.patch(path.trim_end_matches('/'), json!({})).await.assert_is(200, after.clone());
         member.patch(&path, json!({ "name": name })).await.assert_is(200, after);
     }
-    let list = member.get("/api/projects/").await.ok();
-    assert_eq!(column(&list, "name"), ["Name 1"]);
+    assert_eq!(column(&member.get("/api/projects/").await.ok(), "name"), ["Name 1"]);
 }
 
 #[tokio::test]

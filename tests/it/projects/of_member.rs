@@ -92,8 +92,7 @@ async fn level_in_a_project_is_what_requests_of_the_member_get() {
     for (email, client) in [(ANN, &scene.ann), ("ben@corp.example", &scene.ben)] {
         let page = scene.workspace.owner.get(&scene.of(email).await).await.ok();
         for row in page["results"].as_array().expect("a list") {
-            let rules = format!("/api/projects/{}/access_controls/", row["id"]);
-            let answer = client.get(&rules).await;
+            let answer = client.get(&format!("/api/projects/{}/access_controls/", row["id"])).await;
             if row["access_level"] == "none" {
                 assert_eq!(answer.status, 403, "{email} {row}");
                 continue;
@@ -113,13 +112,11 @@ async fn projects_that_the_caller_may_not_see_are_not_listed() {
         (&json!(1), vec![json!(["Web", "member", "project_default"])])
     );
     let own = scene.workspace.organization("members/@me/projects/");
-    let seen = scene.ann.get(&own).await.ok();
-    assert_eq!(column(&seen, "name"), ["Web", "Of Ann", "Of the role"]);
+    assert_eq!(column(&scene.ann.get(&own).await.ok(), "name"), ["Web", "Of Ann", "Of the role"]);
 
     // A key that may not list roles or members learns no name of a role, and nothing about others.
     let narrow = scene.workspace.key(ANN, &["access_control:read"]).await;
-    let page = narrow.get(&own).await.ok();
-    assert_eq!(page["results"][2]["role_name"], Value::Null);
+    assert_eq!(narrow.get(&own).await.ok()["results"][2]["role_name"], Value::Null);
     assert_eq!(narrow.get(&path).await.ok()["count"], 3);
     let others = narrow.get(&scene.of(OWNER).await).await.ok();
     assert_eq!((&others["count"], &others["results"]), (&json!(0), &json!([])));

@@ -117,8 +117,7 @@ async fn current_project_that_becomes_private_is_no_longer_current() {
     let (owner, [path, _]) = (&private.workspace.owner, private.paths());
     owner.patch(&path, json!({ "access_control": false })).await.ok();
     assert_eq!(private.ann.get(&path).await.ok()["effective_membership_level"], 1);
-    let chosen = json!({ "set_current_team": private.id });
-    private.ann.patch("/api/users/@me/", chosen).await.ok();
+    private.ann.patch("/api/users/@me/", json!({ "set_current_team": private.id })).await.ok();
     assert_eq!(private.ann.get("/api/projects/@current/").await.ok()["name"], "Secret");
     owner.patch(&path, json!({ "access_control": true })).await.ok();
     private.is_absent_for(&private.ann).await;

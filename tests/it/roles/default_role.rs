@@ -51,8 +51,7 @@ async fn default_role_is_set_shown_and_cleared() {
 
     set_default(&workspace, &second["id"]).await;
     assert_eq!((is_default(&path).await, is_default(&other).await), (json!(false), json!(true)));
-    let cleared = set_default(&workspace, &Value::Null).await;
-    assert_eq!(cleared["default_role_id"], Value::Null);
+    assert_eq!(set_default(&workspace, &Value::Null).await["default_role_id"], Value::Null);
     assert_eq!((is_default(&path).await, is_default(&other).await), (json!(false), json!(false)));
     let both = json!({ "name": "Both", "default_role_id": role["id"] });
     let both = owner.patch(&organization, both).await.ok();
@@ -82,8 +81,7 @@ async fn default_role_must_be_a_role_of_the_organization() {
         let refused = workspace.owner.patch(&organization, json!({ "default_role_id": id })).await;
         refused.assert_invalid("default_role_id", "invalid_input", detail);
     }
-    let sent = json!({ "default_role_id": role["id"] });
-    ann.patch(&organization, sent).await.assert_denied(LEVEL);
+    ann.patch(&organization, json!({ "default_role_id": role["id"] })).await.assert_denied(LEVEL);
     let kept = workspace.owner.get(&organization).await.ok();
     assert_eq!((&kept["name"], &kept["default_role_id"]), (&json!("Corp"), &Value::Null));
     assert_eq!(workspace.owner.get(&path).await.ok()["is_default"], false);
@@ -110,8 +108,7 @@ async fn users_get_the_default_role_when_they_join_or_return() {
     offer.accept(&workspace.anonymous(), json!({ "first_name": "Lin" })).await.ok();
     let (eve, _) = workspace.outsider("eve").await;
     let sent = json!({ "target_email": "eve@other.example" });
-    let offer = Offer::of(&invite(&workspace.owner, &workspace, sent).await);
-    offer.accept(&eve, json!({})).await.ok();
+    Offer::of(&invite(&workspace.owner, &workspace, sent).await).accept(&eve, json!({})).await.ok();
     let expected =
         ["ann@corp.example", "operated@corp.example", "linked@corp.example", "eve@other.example"];
     assert_eq!(members_of(&workspace, &path).await, expected);

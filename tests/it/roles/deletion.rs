@@ -24,8 +24,7 @@ async fn deleted_role_is_gone_with_its_memberships() {
     let (kept, other) = add_role(&workspace, "Billing").await;
     let added = add_to_role(&workspace, &path, "ann@corp.example").await;
     let member = add_to_role(&workspace, &other, "ann@corp.example").await;
-    let admin = workspace.member("ada", Level::Admin).await;
-    admin.delete(&path).await.assert_empty(204);
+    workspace.member("ada", Level::Admin).await.delete(&path).await.assert_empty(204);
     workspace.owner.delete(&path).await.assert_not_found("Not found.");
     workspace.owner.get(&path).await.assert_not_found("Not found.");
     let one = format!("{path}role_memberships/{}/", added["id"].as_str().expect("an id"));
@@ -131,8 +130,7 @@ async fn role_deleted_while_it_is_given_leaves_a_valid_file() {
             200 => {}
             _ => default.assert_invalid("default_role_id", "does_not_exist", &detail),
         }
-        let shown = owner.get(&organization).await.ok();
-        assert_eq!(shown["default_role_id"], Value::Null);
+        assert_eq!(owner.get(&organization).await.ok()["default_role_id"], Value::Null);
         assert_eq!(count::<RoleMembership>(&workspace), 0);
     }
     workspace.assert_file_valid().await;

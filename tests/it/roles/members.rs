@@ -55,8 +55,7 @@ async fn role_membership_has_exactly_these_fields_everywhere() {
     let mut shown = role;
     shown["members"] = json!([expected]);
     ann.get(&path).await.assert_is(200, shown.clone());
-    let roles = ann.get(&workspace.organization("roles/")).await.ok();
-    assert_eq!(roles["results"], json!([shown]));
+    assert_eq!(ann.get(&workspace.organization("roles/")).await.ok()["results"], json!([shown]));
     workspace.assert_file_valid().await;
 }
 
@@ -92,12 +91,10 @@ async fn adding_a_member_fails_with_the_first_applicable_error() {
     }
     let ann = json!({ "user_uuid": workspace.uuid(ANN).await });
     workspace.set_active(ANN, false).await;
-    let refused = workspace.owner.post(&list, ann.clone()).await;
-    refused.assert_invalid_body("invalid_input", NO_USER);
+    workspace.owner.post(&list, ann.clone()).await.assert_invalid_body("invalid_input", NO_USER);
     workspace.set_active(ANN, true).await;
     assert_eq!(workspace.owner.post(&list, ann.clone()).await.status, 201);
-    let again = workspace.owner.post(&list, ann).await;
-    again.assert_invalid_body("invalid_input", ALREADY);
+    workspace.owner.post(&list, ann).await.assert_invalid_body("invalid_input", ALREADY);
     assert_eq!(workspace.owner.get(&list).await.ok()["count"], 1);
 }
 
@@ -128,8 +125,7 @@ async fn members_of_a_role_are_listed_in_the_order_of_joining_and_paged() {
     let list = format!("{path}role_memberships/");
     let all = workspace.owner.get(&list).await.ok();
     assert_eq!((emails(&all["results"]), &all["count"]), (vec![BOB, OWNER, ANN], &json!(3)));
-    let role = workspace.owner.get(&path).await.ok();
-    assert_eq!(role["members"], all["results"]);
+    assert_eq!(workspace.owner.get(&path).await.ok()["members"], all["results"]);
     let page = workspace.owner.get(&format!("{list}?limit=1&offset=1")).await.ok();
     assert_eq!((emails(&page["results"]), &page["count"]), (vec![OWNER], &json!(3)));
     assert!(page["next"].as_str().expect("a link").ends_with("?limit=1&offset=2"));
@@ -157,8 +153,7 @@ async fn member_is_in_any_number_of_roles_and_is_removed_from_one() {
     workspace.owner.get(&one).await.assert_not_found("Not found.");
     assert_eq!(workspace.owner.get(&path).await.ok()["members"], json!([]));
     assert_eq!(workspace.owner.get(&second).await.ok()["members"], json!([kept]));
-    let again = add_to_role(&workspace, &path, ANN).await;
-    assert_ne!(again["id"], added["id"]);
+    assert_ne!(add_to_role(&workspace, &path, ANN).await["id"], added["id"]);
     workspace.assert_file_valid().await;
 }
 
@@ -196,8 +191,7 @@ async fn deactivated_member_is_hidden_and_stays_in_the_role() {
     workspace.owner.delete(&one).await.assert_not_found("Not found.");
     workspace.assert_file_valid().await;
     workspace.set_active(ANN, true).await;
-    let shown = workspace.owner.get(&list).await.ok();
-    assert_eq!(emails(&shown["results"]), [ANN, BOB]);
+    assert_eq!(emails(&workspace.owner.get(&list).await.ok()["results"]), [ANN, BOB]);
     workspace.owner.get(&one).await.assert_is(200, added);
     workspace.assert_file_valid().await;
 }

@@ -111,8 +111,7 @@ async fn role_name_is_unique_without_regard_to_case_also_when_it_is_created_four
     }
     assert_eq!(workspace.owner.get(&list).await.ok()["count"], 2);
     let (eve, foreign) = workspace.outsider("eve").await;
-    let theirs = in_organization(&foreign, "roles/");
-    eve.create(&theirs, json!({ "name": "Analysts" })).await;
+    eve.create(&in_organization(&foreign, "roles/"), json!({ "name": "Analysts" })).await;
     workspace.owner.delete(&path).await.assert_empty(204);
     add_role(&workspace, "ANALYSTS").await;
     workspace.assert_file_valid().await;
@@ -146,11 +145,9 @@ async fn whatever_shows_in_a_role_moves_its_version() {
         }
         known = owner.get(&path).await.tag();
     }
-    let sent = json!({ "name": "Final" });
-    let renamed = owner.if_match(Method::PUT, &path, &known, sent).await;
+    let renamed = owner.if_match(Method::PUT, &path, &known, json!({ "name": "Final" })).await;
     assert_eq!((renamed.status, &renamed.body["name"]), (200, &json!("Final")));
-    let gone = owner.if_match(Method::DELETE, &path, &renamed.tag(), Value::Null).await;
-    gone.assert_empty(204);
+    owner.if_match(Method::DELETE, &path, &renamed.tag(), Value::Null).await.assert_empty(204);
     workspace.assert_file_valid().await;
 }
 
@@ -243,8 +240,7 @@ async fn basic_form_has_the_number_of_members_in_place_of_the_members() {
     let version = |answer: &TestResponse| answer.tag().split('-').next().map(str::to_owned);
     assert_eq!(version(&one), version(&full));
     assert_ne!(one.tag(), full.tag());
-    let sent = json!({ "name": "Zoo" });
-    owner.if_match(Method::PATCH, &path, &one.tag(), sent).await.ok();
+    owner.if_match(Method::PATCH, &path, &one.tag(), json!({ "name": "Zoo" })).await.ok();
     owner.get(&format!("{list}{UNKNOWN}/?basic=true")).await.assert_not_found("Not found.");
 }
 
@@ -280,6 +276,5 @@ async fn roles_of_one_user_are_listed_by_name() {
     let bad = workspace.owner.get(&format!("{list}?user=bob")).await;
     bad.assert_invalid("user", "invalid_input", "Must be a valid UUID.");
     workspace.set_active("ann@corp.example", false).await;
-    let page = workspace.owner.get(&format!("{list}?user={of_ann}")).await.ok();
-    assert_eq!(page["count"], 0);
+    assert_eq!(workspace.owner.get(&format!("{list}?user={of_ann}")).await.ok()["count"], 0);
 }

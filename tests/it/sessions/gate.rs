@@ -40,8 +40,7 @@ async fn session_ends_when_its_key_is_revoked_rolled_or_expires() {
     assert_dead(&workspace, &session).await;
 
     let (key, session) = bound(&workspace).await;
-    let rolled = json!({ "grace_seconds": 3600 });
-    workspace.owner.post(&at(&key, "roll/"), rolled).await.ok();
+    workspace.owner.post(&at(&key, "roll/"), json!({ "grace_seconds": 3600 })).await.ok();
     assert_eq!(holder(&workspace, &key).get(ME).await.status, 200, "the old value has grace");
     assert_dead(&workspace, &session).await;
     let old = key["value"].as_str().expect("a value");
@@ -83,8 +82,7 @@ async fn session_by_link_has_all_permissions_of_its_user_and_no_more() {
     session.client.post("/api/organizations/", json!({ "name": "New" })).await.ok();
     let (_, other) = workspace.outsider("eve").await;
     let path = format!("/api/projects/{}/dashboards/", other["project_id"]);
-    let refused = session.client.get(&path).await;
-    refused.assert_denied("You don't have access to the project.");
+    session.client.get(&path).await.assert_denied("You don't have access to the project.");
 }
 
 #[tokio::test]
@@ -154,8 +152,7 @@ async fn use_of_a_session_is_recorded_after_ten_minutes_and_keeps_it_alive() {
     clock.advance(Duration::from_secs(12 * 3600 - 1));
     used(&workspace, &session).await;
     recorded(&workspace, &session).await;
-    let shown = workspace.owner.get(SESSIONS).await.ok();
-    assert_eq!(shown[0]["last_used_at"], "2023-11-15T10:33:19Z");
+    assert_eq!(workspace.owner.get(SESSIONS).await.ok()[0]["last_used_at"], "2023-11-15T10:33:19Z");
 }
 
 #[tokio::test]
@@ -221,8 +218,7 @@ async fn patch_after<F: Future<Output = ()>>(
 #[tokio::test]
 async fn session_that_ends_during_a_request_changes_nothing() {
     let (workspace, owner) = Workspace::owned().await;
-    let list = workspace.dashboards("");
-    let (_, dashboard) = owner.create(&list, json!({ "name": "before" })).await;
+    let (_, dashboard) = owner.create(&workspace.dashboards(""), json!({ "name": "before" })).await;
     let changed = json!({ "name": "after" });
 
     let (key, session) = bound(&workspace).await;

@@ -66,18 +66,15 @@ async fn session_list_names_keys_only_to_callers_who_may_list_keys() {
     let listed = reader.get(SESSIONS).await.ok();
     assert_eq!((&listed[0]["source"], &listed[0]["key"]), (&json!("key"), &Value::Null));
     let reader = workspace.key(OWNER, &["user:read", "personal_api_key:read"]).await;
-    let listed = reader.get(SESSIONS).await.ok();
-    assert_eq!(listed[0]["key"]["label"], "First key");
+    assert_eq!(reader.get(SESSIONS).await.ok()[0]["key"]["label"], "First key");
 }
 
 #[tokio::test]
 async fn stored_user_agent_is_cut_to_200_characters() {
     let workspace = Workspace::new().await;
     let client = Fields::new(&"é".repeat(300), browser().ip_address);
-    let key = &workspace.made.api_key;
-    workspace.app.sign_in_with_key(key, client, None).await.expect("a session");
-    let listed = workspace.owner.get(SESSIONS).await.ok();
-    assert_eq!(listed[0]["user_agent"], "é".repeat(200));
+    workspace.app.sign_in_with_key(&workspace.made.api_key, client, None).await.expect("a session");
+    assert_eq!(workspace.owner.get(SESSIONS).await.ok()[0]["user_agent"], "é".repeat(200));
 }
 
 #[tokio::test]
@@ -129,8 +126,7 @@ async fn signing_out_needs_no_scope() {
     let verified = workspace.app.verify_session(&session.text).expect("a session");
     workspace.app.sign_out(&verified).await.expect("signed out");
     assert_ended(&session.client.get(&workspace.dashboards("")).await);
-    let again = workspace.app.sign_out(&verified).await.expect_err("no session");
-    assert_eq!(again.status(), 404);
+    assert_eq!(workspace.app.sign_out(&verified).await.expect_err("no session").status(), 404);
 }
 
 #[tokio::test]
@@ -216,8 +212,7 @@ async fn keys_created_in_a_session_have_at_most_its_permissions() {
     assert_eq!((&made["scopes"], &made["expires_at"]), (&json!(["*"]), &Value::Null));
     let widened = json!({ "scopes": ["dashboard:write"], "expires_at": null });
     by_link.client.patch(&at(&made, ""), widened).await.ok();
-    let key = holder(&workspace, &made);
-    assert_eq!(key.get(&workspace.dashboards("")).await.status, 200);
+    assert_eq!(holder(&workspace, &made).get(&workspace.dashboards("")).await.status, 200);
 }
 
 #[tokio::test]

@@ -113,8 +113,7 @@ async fn access_rules_alone_decide_who_shares_an_insight() {
     workspace.owner.patch(&shared.sharing, json!({"enabled": false})).await.ok();
     assert_eq!(ann.get(&shared.sharing).await.ok()["access_token"], Value::Null);
     workspace.set_rule_on_all("insight", None, "none").await;
-    let denied = "You do not have viewer access to this resource.";
-    ann.get(&shared.sharing).await.assert_denied(denied);
+    ann.get(&shared.sharing).await.assert_denied("You do not have viewer access to this resource.");
     ann.patch(&shared.sharing, json!({"enabled": true})).await.assert_denied(NO_EDIT);
     // The public page depends on no rule.
     let token = shared.enable(&workspace.owner, true).await;

@@ -89,8 +89,7 @@ async fn token_of_a_disabled_page_is_shown_only_to_callers_with_edit_access() {
     let editor = workspace.member("ben", Level::Member).await;
     workspace.add_collaborator(&board.one, "ben@corp.example").await;
     let off = async |times: u32| {
-        let shown = viewer.get(&board.sharing).await.ok();
-        assert_eq!(shown["access_token"], Value::Null, "{times}");
+        assert_eq!(viewer.get(&board.sharing).await.ok()["access_token"], Value::Null, "{times}");
         assert_eq!(board.token(&editor).await, board.token(&workspace.owner).await);
     };
     off(0).await;

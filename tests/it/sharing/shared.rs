@@ -16,8 +16,7 @@ async fn public_json_shows_the_dashboard_without_personal_data() {
         "filters": { "date_from": "-7d" }, "pinned": true, "restriction_level": 37,
     });
     let board = Board::make(&workspace, sent).await;
-    let variables = json!({ "variables": { "one": { "value": 1 } } });
-    workspace.owner.patch(&board.one, variables).await.ok();
+    workspace.owner.patch(&board.one, json!({ "variables": { "one": { "value": 1 } } })).await.ok();
     let text = add_text(&workspace, &board, "# Hello", 1).await;
     let insight = json!({
         "name": "Users", "description": "Daily", "tags": ["kpi"], "color": "green", "y": 0,
@@ -110,8 +109,7 @@ async fn dashboard_changes_are_public_at_once_without_a_key_or_with_one() {
     assert!(own["text"]["created_by"].is_object(), "only members see the creator");
     let sent = json!({ "tiles": [{ "id": own["id"], "deleted": true }] });
     workspace.owner.patch(&board.one, sent).await.ok();
-    let shown = workspace.anonymous().get(&path).await.ok();
-    assert_eq!(shown["dashboard"]["tiles"], json!([]));
+    assert_eq!(workspace.anonymous().get(&path).await.ok()["dashboard"]["tiles"], json!([]));
     workspace.set_private(true).await;
     let (stranger, _) = workspace.outsider("eve").await;
     let expected = workspace.anonymous().get(&path).await.ok();

@@ -115,8 +115,7 @@ impl ModuleGraph {
             if let (Some(from), Some(to)) = (node(from), node(to))
                 && from != to
             {
-                let places = found.uses.entry(from).or_default().entry(to).or_default();
-                places.push(place.clone());
+                found.uses.entry(from).or_default().entry(to).or_default().push(place.clone());
             }
         }
         found

@@ -57,8 +57,7 @@ async fn deleted_tiles_are_listed_newest_first_until_they_are_restored() {
 async fn deleted_tile_names_its_insight_only_to_those_who_may_view_it() {
     let (workspace, ben) = Workspace::with_member("ben", Level::Member).await;
     workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
-    let tile = put_insight(&workspace, 1, json!("Payroll"), json!({})).await;
-    delete(&workspace, tile).await;
+    delete(&workspace, put_insight(&workspace, 1, json!("Payroll"), json!({})).await).await;
     let path = workspace.dashboards("1/deleted_tiles/");
     let list = ben.get(&path).await.ok();
     let insight = list["results"][0]["insight"].clone();

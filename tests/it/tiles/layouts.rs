@@ -65,8 +65,7 @@ async fn whole_layout_is_stored_and_read_back_and_changes_nothing_when_sent_agai
     ];
     assert_eq!(tiles.len(), expected.len());
     for (tile, (id, body, layouts, color, show_description)) in tiles.iter().zip(expected) {
-        let found = (&tile["id"], &tile["text"]["body"], &tile["layouts"]);
-        assert_eq!(found, (&id, &body, &layouts));
+        assert_eq!((&tile["id"], &tile["text"]["body"], &tile["layouts"]), (&id, &body, &layouts));
         assert_eq!((&tile["color"], &tile["show_description"]), (&color, &show_description));
         assert!(tile.get("deleted").is_none() && tile["insight"].is_null() != body.is_null());
     }

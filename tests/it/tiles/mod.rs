@@ -115,8 +115,7 @@ async fn insight_tile_has_all_documented_fields() {
     let changes = json!({"filters": {"date_from": "-7d"}, "tiles": [expected]});
     let whole = detail(&owner, id, changes).await;
     got.assert_is(200, whole.clone());
-    let listed = bodies::page(json!([item(whole)]));
-    owner.get(&workspace.dashboards("")).await.assert_is(200, listed);
+    owner.get(&workspace.dashboards("")).await.assert_is(200, bodies::page(json!([item(whole)])));
     let text = String::from_utf8(got.bytes).expect("UTF-8");
     assert!(text.contains(r#""query":{"kind":"TrendsQuery","b":1,"a":2}"#), "{text}");
     workspace.assert_file_valid().await;
@@ -496,8 +495,7 @@ async fn duplicated_tile_has_copied_content_without_layout_and_a_name_of_at_most
     owner.assert_refusals(Method::PATCH, &one, cases).await;
     let (id, one) = make(&workspace, &owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("é".repeat(399)), json!({})).await;
-    let copies = json!({"duplicate_tiles": [{"id": tile}]});
-    owner.patch(&one, copies).await.ok();
+    owner.patch(&one, json!({"duplicate_tiles": [{"id": tile}]})).await.ok();
     let names = shown_of(&owner, &one, "/insight/name").await;
     assert_eq!(names[1], format!("{} (Copy)", "é".repeat(393)));
     workspace.assert_file_valid().await;

@@ -36,8 +36,7 @@ impl Scene {
 
     /// Asserts that the tile did not move.
     async fn is_unmoved(&self) {
-        let owner = &self.workspace.owner;
-        assert_eq!(shown_of(owner, &self.from.1, "/id").await, [json!(self.tile)]);
+        assert_eq!(shown_of(&self.workspace.owner, &self.from.1, "/id").await, [json!(self.tile)]);
         self.workspace.assert_file_valid().await;
     }
 }
