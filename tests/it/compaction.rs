@@ -22,8 +22,7 @@ async fn large_file_is_compacted_after_most_of_it_was_deleted() {
     let dashboards = format!("/api/projects/{project}/dashboards/");
     let filler = "x".repeat(30_000);
     // A tenth is kept. It lies all over the file, which redb itself would make shorter otherwise.
-    let lists = [vec![dashboards; 9], vec![workspace.dashboards("")]].concat();
-    for list in lists.iter().cycle() {
+    for list in [vec![dashboards; 9], vec![workspace.dashboards("")]].concat().iter().cycle() {
         if size_on_disk(&workspace.path()) > MIN_SIZE / 16 * 17 {
             break;
         }

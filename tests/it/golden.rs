@@ -115,8 +115,7 @@ async fn every_golden_file_opens_and_gives_the_stored_responses() {
         }
         for (found, known) in found.iter().zip(known) {
             // What a key can do depends on the operations of the release: a later one has more.
-            let path = known["path"].as_str().expect("a path");
-            if path.ends_with("/operations/") {
+            if known["path"].as_str().expect("a path").ends_with("/operations/") {
                 assert_eq!(found["status"], known["status"], "format {format}");
                 continue;
             }
@@ -182,8 +181,7 @@ async fn create_golden_file() {
     let all = Everything::with(config()).await;
     let (workspace, objects) = (&all.workspace, all.objects.as_ref().expect("objects"));
     fill_sessions(workspace).await;
-    let member = workspace.key("objects@corp.example", &["*"]).await;
-    let callers = [workspace.owner.clone(), member];
+    let callers = [workspace.owner.clone(), workspace.key("objects@corp.example", &["*"]).await];
     for caller in &callers {
         used(caller).await;
     }

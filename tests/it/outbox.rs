@@ -111,8 +111,7 @@ impl Office {
         let path = folder.path().join("steward.redb");
         let (app, made) = create(&path, config, &InitialRecords::default()).unwrap();
         let server = MailServer::start();
-        let manual = Clock::Manual(clock.clone());
-        let postman = postman(app.store(), manual, &server.url(), timeout);
+        let postman = postman(app.store(), Clock::Manual(clock.clone()), &server.url(), timeout);
         Self { app, postman, made, clock, server, timeout, folder }
     }
 
@@ -759,8 +758,7 @@ impl Process {
     /// Stops the process and asserts success.
     fn end(mut self) {
         drop(self.0.stdin.take());
-        let status = until("the process exits", || self.0.try_wait().unwrap());
-        assert!(status.success());
+        assert!(until("the process exits", || self.0.try_wait().unwrap()).success());
     }
 
     /// Makes every write beyond this offset in a file fail.
@@ -793,8 +791,7 @@ async fn closed_with(names: &[&str]) -> (TempDir, PathBuf) {
 /// Asserts that the file has no problems, that no message waits, and that this many mails were sent.
 async fn all_was_sent(path: &Path, count: usize) {
     let app = checked(path).await;
-    let tx = app.store().snapshot().unwrap();
-    assert_eq!(outbox::queued_count(&tx).unwrap(), 0);
+    assert_eq!(outbox::queued_count(&app.store().snapshot().unwrap()).unwrap(), 0);
     assert_eq!(remembered(&app), count);
     app.close().await;
 }

@@ -114,8 +114,7 @@ async fn secret_rotation_replaces_live_events_tokens_and_keeps_api_keys() {
     }
     // The same after a restart: with an empty key cache, and with the secret from the file.
     workspace.app.close().await;
-    let store = workspace.open_store();
-    let app = App::new(store, Config::default()).expect("served");
+    let app = App::new(workspace.open_store(), Config::default()).expect("served");
     for value in &values {
         let caller = TestClient::of(router(app.clone()), value);
         assert_eq!(caller.get("/api/users/@me/").await.status, 200);

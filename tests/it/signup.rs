@@ -263,8 +263,7 @@ async fn concurrent_accepts_of_an_invite_succeed_once() {
     let (eve, _) = workspace.outsider("eve").await;
     let bob = offer(&workspace, "bob@x.example", 1).await;
     let sent = json!({ "target_email": "Bob@x.example" });
-    let path = "/api/organizations/@current/invites/";
-    let other = Offer::of(&eve.post(path, sent).await.ok());
+    let other = Offer::of(&eve.post("/api/organizations/@current/invites/", sent).await.ok());
     let (one, two) =
         tokio::join!(bob.accept(&anonymous, fields()), other.accept(&anonymous, fields()));
     let mut statuses = [one.status, two.status];

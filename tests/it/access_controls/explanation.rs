@@ -116,8 +116,7 @@ impl World {
         if !self.restricted || level < AccessLevel::Editor {
             return Expected { level, rule, name, can_edit_rules };
         }
-        let is_collaborator = self.collaborators.iter().any(|name| names.contains(name));
-        let (level, rule) = if is_collaborator {
+        let (level, rule) = if self.collaborators.iter().any(|name| names.contains(name)) {
             (level, "collaborator")
         } else {
             (AccessLevel::Viewer, "restriction")

@@ -158,8 +158,7 @@ async fn at_most_one_thousand_dashboards_have_rules_of_their_own() {
     let all = json!({ "resource": "dashboard", "access_level": "editor" });
     scene.admin.put(&scene.of_all(), all).await.ok();
     scene.creator.put(&scene.controls(), json!({ "access_level": null })).await.assert_empty(204);
-    let project = scene.workspace.made.project_id;
-    let first = (project, Kind::Dashboard, Some(1_000_007_u64));
+    let first = (scene.workspace.made.project_id, Kind::Dashboard, Some(1_000_007_u64));
     let freed = scene.workspace.write(move |tx| tx.remove_some::<AccessRule>(&first, 9)).await;
     assert_eq!(freed, 2);
     scene.creator.put(&scene.controls(), viewer.clone()).await.ok();

@@ -179,8 +179,7 @@ async fn rules_of_every_target_are_created_updated_listed_and_deleted() {
             // Sending the same rule again changes nothing.
             scene.clock.advance(minute());
             scene.admin.put(&target.path, sent).await.assert_is(200, first);
-            let later = json!(scene.workspace.app.now());
-            let raised = target.rule(subject, high, [&began, &later]);
+            let raised = target.rule(subject, high, [&began, &json!(scene.workspace.app.now())]);
             let sent = target.sent(subject, high);
             owner.put(&target.path, sent).await.assert_is(200, raised.clone());
             rules.push(raised);

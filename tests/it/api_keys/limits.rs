@@ -130,8 +130,7 @@ async fn limited_key_gains_no_access_through_other_routes() {
     let (eve, other) = world.workspace.outsider("eve").await;
     let invites = format!("/api/organizations/{}/invites/", text(&other["id"]));
     let invite = eve.post(&invites, json!({"target_email": OWNER, "level": 15})).await.ok();
-    let link = text(&invite["accept_url"]);
-    let token = link.split("token=").nth(1).expect("a token");
+    let token = text(&invite["accept_url"]).split("token=").nth(1).expect("a token");
     let signup = format!("/api/signup/{}/", text(&invite["id"]));
     for key in [&by_organization, &by_project, &by_both] {
         let joined = key.post(&signup, json!({"token": token})).await;

@@ -210,8 +210,7 @@ async fn key_field_of_any_json_type_is_accepted_or_rejected_by_name() {
                 "grace_seconds" => owner.post(&roll, sent).await,
                 _ => owner.post(KEYS, sent).await,
             };
-            let patched = owner.patch(&one, json!({field: shape})).await;
-            for answer in [answer, patched] {
+            for answer in [answer, owner.patch(&one, json!({field: shape})).await] {
                 let attr = answer.body["attr"].as_str().unwrap_or_default();
                 let is_named = answer.status == 400 && attr.starts_with(field);
                 let case = format!("{field} {shape}: {} {}", answer.status, answer.body);

@@ -169,8 +169,7 @@ async fn reasons_name_only_organizations_that_the_asking_key_may_see() {
     let (boss, made) = workspace.outsider("boss").await;
     let organization = made["id"].as_str().expect("an id");
     let new = new_user(OWNER, Some(organization.parse().expect("an id")));
-    let new = UserOptions { existing: true, ..new };
-    workspace.run_operation(Operation::UserCreate(new)).await;
+    workspace.run_operation(Operation::UserCreate(UserOptions { existing: true, ..new })).await;
     let one = format!("/api/organizations/{organization}/");
     boss.patch(&one, json!({ "members_can_use_personal_api_keys": false })).await.ok();
     let sent = json!({ "label": "x", "scopes": ["*"], "scoped_organizations": [organization] });

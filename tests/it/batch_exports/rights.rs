@@ -16,8 +16,7 @@ async fn project(workspace: &Workspace, name: &str, private: bool) -> u64 {
 
 /// Creates an export with a secret in a project. Returns its id.
 async fn export(workspace: &Workspace, project: u64, name: &str) -> String {
-    let config = json!({ "url": "https://a.example", "token": "t" });
-    let mut sent = to("HTTP", &config);
+    let mut sent = to("HTTP", &json!({ "url": "https://a.example", "token": "t" }));
     sent["name"] = json!(name);
     let list = format!("/api/projects/{project}/batch_exports/");
     let made = workspace.owner.post(&list, sent).await.ok();

@@ -217,8 +217,7 @@ async fn rules_on_kinds_and_on_a_dashboard_are_set_and_removed() {
     let role = add_role(&workspace, "Engineers").await.0["id"].clone();
     let board = owner.post(DASHBOARDS, json!({"name": "A"})).await.ok()["id"].to_string();
     let on_one = format!("{DASHBOARDS}{board}/access_controls/");
-    let subjects = [json!({}), json!({"role": role}), json!({"organization_member": member})];
-    for subject in subjects {
+    for subject in [json!({}), json!({"role": role}), json!({"organization_member": member})] {
         for kind in ["feature_flag", "dashboard", "survey", "experiment", "session_recording"] {
             let mut sent = subject.clone();
             sent["resource"] = json!(kind);

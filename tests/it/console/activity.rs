@@ -25,8 +25,7 @@ fn sentences(page: &Page) -> Vec<String> {
 /// Returns the fields and the differences of the newest entry. `-` marks what was removed, `+` what was added.
 fn differences(page: &Page) -> Vec<(String, String)> {
     let row = page.html.split("<li id=\"entry-").nth(1).expect("an entry");
-    let rows = row.split("<tr>").skip(1);
-    let cells = rows.map(|row| row.split_once("</th>").expect("a header"));
+    let cells = row.split("<tr>").skip(1).map(|row| row.split_once("</th>").expect("a header"));
     let marked = |html: &str| {
         let html =
             html.replace("<del><span class=\"vh\">before: </span>", "[-").replace("</del>", "]");

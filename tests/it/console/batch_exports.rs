@@ -70,8 +70,7 @@ async fn every_destination_is_created_by_its_form_and_changed_without_its_secret
         assert_eq!(hints, secrets, "{name}");
         let field = format!("destination.config.{changed}");
         let form = page.form("form").with(&field, new_text).with("name", "Renamed");
-        let shown = owner.submit(&form.clone().with("_show", "command")).await;
-        let command = shown.command();
+        let command = owner.submit(&form.clone().with("_show", "command")).await.command();
         let number = value(&properties[changed], new_text);
         let body = json!({ "name": "Renamed", "destination": { "config": { changed: number } } });
         assert!(command.contains(&body.to_string()), "{command}");
@@ -168,8 +167,7 @@ async fn session_that_may_only_read_sees_values_without_secrets_and_controls() {
     let scopes = ["batch_export:read", "project:read"];
     let reader = Visitor::with_scopes(&workspace, "owner@corp.example", &scopes).await;
     reader.open(LIST, "Batch exports").await.assert_lacks(&["checkbox", "New batch export"]);
-    let path = format!("{LIST}{}/", made["id"].as_str().expect("an id"));
-    let page = reader.open(&path, "e").await;
+    let page = reader.open(&format!("{LIST}{}/", made["id"].as_str().expect("an id")), "e").await;
     page.assert_lacks(&["Unpause", "Delete", "id=\"form\"", "t0k3n"]);
     page.assert_has(&[
         "<dt>URL</dt><dd dir=\"auto\">https://in.example/</dd>",

@@ -88,8 +88,7 @@ async fn refused_changes_are_named_with_the_reason() {
     ] {
         ben.post(LIST, &sent).await.showing(400, "Dashboards").assert_has(&[text]);
     }
-    let sent = [("action", "add_tag"), ("id", "1"), ("tag", " ")];
-    let page = ben.post(LIST, &sent).await;
+    let page = ben.post(LIST, &[("action", "add_tag"), ("id", "1"), ("tag", " ")]).await;
     page.assert_has(&["<option value=\"add_tag\" selected>", "name=\"id\" value=\"1\" checked"]);
     let page = ben.post(LIST, &[("action", "add_tag"), ("id", "2"), ("tag", "x\"y")]).await;
     page.assert_shows(403, "Dashboards");
@@ -122,8 +121,7 @@ async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
     let page = owner.get(TRASH).await;
     page.assert_has(&["<bdi>A</bdi>", "<bdi>Olga</bdi>", "<span>1 to 3 of 3</span>"]);
     page.assert_has(&["datetime=\"20"]);
-    let sent = [("id", "1"), ("id", "2")];
-    let answer = owner.post(TRASH, &sent).await;
+    let answer = owner.post(TRASH, &[("id", "1"), ("id", "2")]).await;
     answer.assert_leads_to(&format!("{TRASH}?done=dashboard-restored&count=2"));
     let one = owner.post(TRASH, &[("only", "3")]).await;
     assert_eq!(one.location(), format!("{TRASH}?done=dashboard-restored"));

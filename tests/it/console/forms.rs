@@ -20,8 +20,7 @@ async fn form_sends_only_what_was_changed() {
     let settings = json!({ "first_name": "Ada", "notification_settings": { "a": [1] } });
     workspace.owner.patch(me, settings).await.ok();
     let mut owner = Visitor::owner(&workspace).await;
-    let page = owner.open(PROFILE, "Profile").await;
-    let form = page.form("form");
+    let form = owner.open(PROFILE, "Profile").await.form("form");
     assert_eq!(form.value("first_name"), "Ada");
     assert_eq!(form.value("notification_settings"), "{\n  \"a\": [\n    1\n  ]\n}");
     let before = workspace.owner.get(me).await.ok();
@@ -158,8 +157,7 @@ async fn large_form_is_kept_whole_while_the_file_is_closed_and_without_a_session
     closed.open().await;
     assert!(owner.submit(&kept).await.location().ends_with("?done=insight-created"));
     owner.post("/console/sign_out/", &[]).await;
-    let page = owner.submit(&form).await.showing(401, "Your session has ended");
-    let kept = page.form("form");
+    let kept = owner.submit(&form).await.showing(401, "Your session has ended").form("form");
     assert_eq!((&kept.action, &kept.fields), (&form.action, &form.fields));
     let mut again = Visitor::owner(&workspace).await;
     assert!(again.submit(&kept).await.location().ends_with("?done=insight-created"));

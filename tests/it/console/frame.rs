@@ -94,8 +94,7 @@ async fn session_of_every_preset_begins_on_a_page_with_a_way_on() {
     let presets: Vec<_> = presets.filter_map(|rest| rest.split('"').next()).collect();
     assert_eq!(presets.len(), 4, "{presets:?}");
     for preset in presets {
-        let chosen = owner.submit(&new.form("form").with("_preset", preset)).await;
-        let form = chosen.form("form");
+        let form = owner.submit(&new.form("form").with("_preset", preset)).await.form("form");
         let visitor = Visitor::with_scopes(&workspace, OWNER, &form.values("scopes")).await;
         let home = visitor.get("/console/").await;
         let links = links_of_main(&home);

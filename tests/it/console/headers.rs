@@ -71,8 +71,7 @@ async fn other_methods_have_the_headers_of_pages_and_need_a_host_of_the_service(
             } else {
                 page.assert_shows(405, "The request is not valid");
             }
-            let foreign = [("host", "rebound.example")];
-            let page = owner.fetch(method, &path, &foreign, "").await;
+            let page = owner.fetch(method, &path, &[("host", "rebound.example")], "").await;
             page.assert_shows(421, "Unknown host name");
             assert_headers(&page);
         }
@@ -117,8 +116,7 @@ async fn files_are_immutable_only_under_their_version() {
         assert_eq!(file.headers["cross-origin-resource-policy"], "same-origin");
         let policy = "default-src 'none'; frame-ancestors 'none'";
         assert_eq!(file.headers["content-security-policy"], policy);
-        let path = url.split('?').next().expect("a path");
-        for unversioned in [path.to_owned(), format!("{url}0")] {
+        for unversioned in [url.split('?').next().expect("a path").to_owned(), format!("{url}0")] {
             assert_eq!(nobody.get(&unversioned).await.headers["cache-control"], "no-cache");
         }
     }

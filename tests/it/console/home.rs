@@ -105,8 +105,7 @@ async fn start_page_shows_pinned_dashboards_changes_invites_and_keys_that_expire
         let key = json!({ "label": label, "scopes": ["dashboard:read"], "expires_at": end });
         workspace.owner.post("/api/personal_api_keys/", key).await.ok();
     }
-    let owner = Visitor::owner(&workspace).await;
-    let page = owner.open(HOME, "Home").await;
+    let page = Visitor::owner(&workspace).await.open(HOME, "Home").await;
     let pinned = page.between("<h2 id=\"pinned\">", "</section>");
     assert!(pinned.contains("/dashboards/1/\"><bdi>Growth</bdi></a>") && !pinned.contains("Other"));
     let latest = page.between("<h2 id=\"latest\">", "</section>");

@@ -154,8 +154,7 @@ async fn form_offers_levels_and_private_projects_that_the_session_may_give() {
     let member = workspace.member("ben", Level::Member).await.key.expect("a key");
     let list = list(&workspace);
     let levels = |page: &Page| -> Vec<String> {
-        let select = page.between("name=\"level\"", "</select>");
-        let options = select.split("<option value=\"").skip(1);
+        let options = page.between("name=\"level\"", "</select>").split("<option value=\"").skip(1);
         options.map(|option| option.split('"').next().unwrap().to_owned()).collect()
     };
     let page = owner.get(&list).await;

@@ -98,11 +98,9 @@ async fn session_of_a_narrow_key_is_offered_only_what_it_may_give() {
     ];
     assert_eq!(offered, expected);
     assert_eq!(page.form("form").value("expires_at"), "", "the key of the session expires first");
-    let all = narrow.submit(&page.form("form").with("_preset", "everything")).await;
-    let form = all.form("form");
+    let form = narrow.submit(&page.form("form").with("_preset", "everything")).await.form("form");
     assert_eq!(form.values("scopes"), scopes);
-    let created = narrow.submit(&form.with("label", "child")).await;
-    let child = workspace.with_key(&value(&created));
+    let child = workspace.with_key(&value(&narrow.submit(&form.with("label", "child")).await));
     let child = child.get("/api/personal_api_keys/@current/").await.ok();
     assert_eq!(child["scoped_teams"], json!([workspace.made.project_id]));
 
@@ -127,8 +125,7 @@ async fn key_is_narrowed() {
         "expires_at": "2100-01-02T03:04:00Z"});
     let key = create(&workspace, sent).await;
     let path = page_of(&key);
-    let page = owner.open(&path, "<bdi>CI</bdi>").await;
-    let form = page.form("form");
+    let form = owner.open(&path, "<bdi>CI</bdi>").await.form("form");
     let held = ["dashboard:write", "project:write", "feature_flag:read"];
     assert_eq!(form.values("scopes"), held, "scopes that the API does not serve stay");
     assert_eq!(form.value("expires_at"), "2100-01-02T03:04");
@@ -146,8 +143,7 @@ async fn key_is_narrowed() {
 #[tokio::test]
 async fn new_value_of_the_own_key_is_shown_although_the_session_ends() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let own = workspace.owner.get("/api/personal_api_keys/@current/").await.ok();
-    let path = page_of(&own);
+    let path = page_of(&workspace.owner.get("/api/personal_api_keys/@current/").await.ok());
     let question = owner.get(&format!("{path}revoke/")).await;
     question.assert_has(&["This session uses the key and ends with it."]);
     let page = owner.get(&path).await;

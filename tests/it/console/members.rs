@@ -38,8 +38,7 @@ async fn members_are_listed_and_searched() {
     let beyond = owner.get(&format!("{list}?search=BEN&offset=50")).await;
     assert_eq!(beyond.location(), format!("{list}?search=BEN"));
     let stranger = workspace.outsider("eve").await.0.key.expect("a key");
-    let stranger = Visitor::with_key(&workspace, &stranger).await;
-    let refused = stranger.get(&list).await;
+    let refused = Visitor::with_key(&workspace, &stranger).await.get(&list).await;
     assert!(matches!(refused.status, 403 | 404), "{}", refused.html);
     refused.assert_lacks(&["ben@"]);
 }
@@ -163,8 +162,7 @@ async fn member_leaves_after_a_question() {
     let path = format!("{}{uuid}/remove/", list(&workspace));
     let page = ben.open(&path, "<bdi>Leave the organization?</bdi>").await;
     ben.submit(&page.form("form")).await.assert_leads_to("/console/?done=left");
-    let page = Visitor::owner(&workspace).await.get(&list(&workspace)).await;
-    assert_eq!(names(&page), ["Olga"]);
+    assert_eq!(names(&Visitor::owner(&workspace).await.get(&list(&workspace)).await), ["Olga"]);
 }
 
 #[tokio::test]

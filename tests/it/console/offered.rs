@@ -173,8 +173,7 @@ async fn members_are_offered_only_what_they_may() {
         let workspace = Workspace::new().await;
         Objects::make(&workspace, "corp").await;
         let member = workspace.key("corp@corp.example", scopes).await;
-        let key = member.key.as_deref().expect("a key");
-        let mut member = Visitor::with_key(&workspace, key).await;
+        let mut member = Visitor::with_key(&workspace, member.key.as_deref().expect("a key")).await;
         press_everything(&mut member, &format!("a member with {scopes:?}")).await;
     }
 }
@@ -184,8 +183,7 @@ async fn members_are_offered_only_what_they_may() {
 async fn filled(owner: &Visitor, path: &str, form: &FilledForm) -> FilledForm {
     let mut filled = form.clone().without("_before");
     if form.action.ends_with("/settings/delete/") {
-        let page = owner.get(path).await;
-        return filled.with("name", page.between("Type <bdi>", "</bdi>"));
+        return filled.with("name", owner.get(path).await.between("Type <bdi>", "</bdi>"));
     }
     let adds_a_tag = form.values("action") == ["add_tag"];
     for (name, text) in &mut filled.fields {

@@ -57,8 +57,7 @@ async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name()
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let (role, _) = add_role(&workspace, "Eng").await;
     let path = page(&workspace, "settings/");
-    let shown = owner.open(&path, "Organization settings").await;
-    let form = shown.form("form");
+    let form = owner.open(&path, "Organization settings").await.form("form");
     assert_eq!((form.value("name"), form.value("members_can_invite")), ("Corp", "true"));
     let sent = form
         .with("name", "Acme")

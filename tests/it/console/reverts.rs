@@ -36,8 +36,7 @@ impl Scene {
 
     /// Opens the page that asks before the entry at this place is reverted; 0 is the newest entry.
     async fn ask(&self, at: usize) -> Page {
-        let page = self.owner.get(&self.log()).await;
-        let link = offers(&page)[at].clone().expect("an offer");
+        let link = offers(&self.owner.get(&self.log()).await)[at].clone().expect("an offer");
         self.owner.get(&link).await
     }
 }

@@ -29,8 +29,7 @@ async fn text_is_previewed_and_added() {
     let preview = page.between("data-result>", "</div>");
     assert_eq!(preview.trim(), "<h2>Hi</h2>\n<p><strong>there</strong> &lt;b&gt;</p>");
     assert_eq!(tiles(&workspace).await, json!([]), "a preview changes nothing");
-    let page = owner.submit(&form.clone().with("_show", "command")).await;
-    let command = page.command();
+    let command = owner.submit(&form.clone().with("_show", "command")).await.command();
     assert!(command.contains(r#""color":"blue""#), "{command}");
     let empty = owner.submit(&form.clone().with("tiles.0.text.body", " ")).await;
     empty.assert_shows(400, "Add a text");
@@ -259,8 +258,7 @@ async fn all_tiles_of_a_full_dashboard_are_arranged() {
         .collect();
     let path = workspace.dashboards("1/");
     workspace.owner.patch(&path, json!({ "tiles": tiles })).await.ok();
-    let page = owner.open(&format!("{ONE}arrange/"), "Arrange the tiles").await;
-    let form = page.form("arrange");
+    let form = owner.open(&format!("{ONE}arrange/"), "Arrange the tiles").await.form("arrange");
     assert_eq!(form.fields.iter().filter(|(name, _)| name.starts_with("x-")).count(), 1000);
     let last = workspace.owner.get(&path).await.ok()["tiles"][999]["id"].clone();
     let form = form.with(&format!("x-{last}"), "7").with(&format!("w-{last}"), "6");

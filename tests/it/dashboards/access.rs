@@ -193,8 +193,7 @@ async fn rule_removed_during_an_update_rejects_it() {
             Ok::<_, Infallible>(goes.await.expect("the test sends the body"))
         });
         let headers = [("content-type", "application/json")];
-        let body = Body::from_stream(body);
-        let changed = scene.ann.fetch(Method::PATCH, &scene.one, &headers, body);
+        let changed = scene.ann.fetch(Method::PATCH, &scene.one, &headers, Body::from_stream(body));
         let taken = async {
             asked.await.expect("the server reads the body");
             scene.rule(Some("ann"), Value::Null).await;

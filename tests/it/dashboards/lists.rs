@@ -141,8 +141,7 @@ async fn populated() -> (Scene, [Vec<Model>; 2]) {
     }
     let mut lists = Vec::new();
     for query in ["", "?deleted=true"] {
-        let path = scene.workspace.dashboards(query);
-        let shown = ids(&scene.owner().get(&path).await.ok());
+        let shown = ids(&scene.owner().get(&scene.workspace.dashboards(query)).await.ok());
         let known: Vec<_> = shown.iter().filter_map(|id| models.get(id).cloned()).collect();
         assert_eq!(known.len(), COUNT);
         lists.push(known);

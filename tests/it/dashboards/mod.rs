@@ -234,8 +234,7 @@ async fn filters_and_variables_are_replaced_and_keep_the_order_of_their_members(
         assert_eq!(owner.get(&one).await.ok()[name], json!({"d": 2}));
     }
     let (_, one) = make(&workspace, &workspace.owner, json!({"filters": {"b": 1, "a": 2}})).await;
-    let answer = workspace.owner.get(&one).await;
-    let text = String::from_utf8(answer.bytes).expect("UTF-8");
+    let text = String::from_utf8(workspace.owner.get(&one).await.bytes).expect("UTF-8");
     assert!(text.contains(r#""filters":{"b":1,"a":2}"#), "{text}");
 }
 

@@ -222,8 +222,7 @@ async fn invalid_template_variables_are_rejected_with_the_validators_text() {
     let told = [sentence, "enum", "['variables'][0]['type']", "'action'"];
     refuses(&workspace, variables(&variable), told).await;
     refuses_type(&workspace, variables(&json!(5)), "'object'", place, "5").await;
-    let sentence = "5 is not valid under any of the given schemas";
-    let told = [sentence, "anyOf", "['variables']", "5"];
+    let told = ["5 is not valid under any of the given schemas", "anyOf", "['variables']", "5"];
     refuses(&workspace, template(json!({"variables": 5})), told).await;
     assert_nothing_made(&workspace).await;
     send(&workspace, template(json!({"variables": null, "team_id": null}))).await.ok();
@@ -383,8 +382,7 @@ fn any_json_template_creates_a_dashboard_or_is_rejected_without_effect() {
             }
             status => prop_assert!(false, "{} {}", status, answer.body),
         }
-        let list = workspace.dashboards("?limit=1");
-        let listed = runtime.block_on(workspace.owner.get(&list)).ok();
+        let listed = runtime.block_on(workspace.owner.get(&workspace.dashboards("?limit=1"))).ok();
         prop_assert_eq!(&listed["count"], made.get());
         Ok::<(), TestCaseError>(())
     });

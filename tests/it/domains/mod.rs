@@ -217,8 +217,7 @@ async fn domain_name_is_unique_across_organizations() {
     // Callers that may not access the organization do not learn that the name is in use.
     let list = workspace.organization("domains/");
     eve.post(&list, sent.clone()).await.assert_denied(STRANGER);
-    let member = workspace.member("ann", Level::Member).await;
-    member.post(&list, sent).await.assert_denied(LEVEL);
+    workspace.member("ann", Level::Member).await.post(&list, sent).await.assert_denied(LEVEL);
     let upper = workspace.owner.post(&list, json!({ "domain": "CORP.example" })).await;
     upper.assert_invalid("domain", "invalid_input", BAD_NAME);
     workspace.owner.get(&path).await.assert_is(200, made);
@@ -258,8 +257,7 @@ async fn concurrent_requests_for_a_domain_name_create_one() {
         let sent = json!({ "domain": format!("wanted{round}.example") });
         let all = sites.iter().chain(&sites).map(|(caller, list)| caller.post(list, sent.clone()));
         let answers = join_all(all).await;
-        let made = answers.iter().filter(|answer| answer.status == 201).count();
-        assert_eq!(made, 1);
+        assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
         for refused in answers.iter().filter(|answer| answer.status != 201) {
             refused.assert_invalid("domain", "unique", TAKEN);
         }

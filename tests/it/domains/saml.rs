@@ -168,8 +168,7 @@ async fn saml_fields_of_maximum_length_are_accepted() {
     let url = format!("https://idp.example/{}", "a".repeat(492));
     scene.changes(json!({ "saml_acs_url": url }), json!({ "saml_acs_url": url })).await;
     // White space in the base64 counts towards the length, because it is stored.
-    let issued = Issued::new();
-    let base64 = issued.base64();
+    let base64 = Issued::new().base64();
     let (head, tail) = base64.split_at(64);
     let wide = format!("{head}{}{tail}", " ".repeat(16_384 - base64.len()));
     let changes = json!({ "saml_x509_cert": wide, "has_saml": true });
@@ -259,8 +258,7 @@ async fn anything_but_exactly_one_certificate_is_rejected() {
 
 #[tokio::test]
 async fn saml_enforcement_requires_all_saml_fields() {
-    let pem = Issued::new().pem;
-    let whole = complete(&pem);
+    let whole = complete(&Issued::new().pem);
     let enforced = |mut fields: Value| {
         fields["sso_enforcement"] = json!("saml");
         fields

@@ -187,8 +187,7 @@ async fn one_working_name_server_is_sufficient() {
         beside.set(NAME, broken);
         let mut config = dns.config();
         config.dns_resolvers = vec![beside.address(), dns.address()];
-        let scene = Scene::with(dns, config).await;
-        scene.succeeds().await;
+        Scene::with(dns, config).await.succeeds().await;
         beside.heard(1).await;
     }
 }

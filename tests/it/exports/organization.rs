@@ -123,8 +123,7 @@ async fn organization_is_the_same_in_another_workspace_and_leaves_others_alone()
     let again = export_one(target.app.store(), id, true).await;
     assert!(lines(&again)[1..] == lines(&bytes)[1..], "the export of the copy differs");
 
-    let after = shown(&target.with_key(&key), &source).await;
-    for (was, is) in before.iter().zip(&after) {
+    for (was, is) in before.iter().zip(&shown(&target.with_key(&key), &source).await) {
         assert_eq!((&was.0, was.1, &was.3), (&is.0, is.1, &is.3));
         assert!(was.2 == is.2, "{}", was.0);
     }
@@ -196,8 +195,7 @@ fn mapped(body: &mut Value, from: &Value, to: &Value) {
             to["uuid"].as_str().expect("a UUID").clone_into(text);
         }
         Value::String(text) => {
-            let ending = format!(":{}", from["id"]);
-            if let Some(rest) = text.strip_suffix(&ending) {
+            if let Some(rest) = text.strip_suffix(&format!(":{}", from["id"])) {
                 *text = format!("{rest}:{}", to["id"]);
             }
         }
@@ -220,8 +218,7 @@ async fn user_with_an_account_in_the_other_workspace_keeps_it() {
     target.run_operation(Operation::UserCreate(other)).await;
     let here = source.workspace.limited_key(OWNER, &["*"], json!({ "organizations": [id] })).await;
     let before = shown(&here, &source).await;
-    let bytes = export_one(store, id, true).await;
-    let imported = import_one(&target, &bytes).await.expect("imported");
+    let imported = import_one(&target, &export_one(store, id, true).await).await.expect("imported");
     assert_eq!((imported.accounts_created, imported.accounts_kept), (1, 2));
     assert_eq!(imported.keys, 0, "the workspaces have different secrets");
     target.assert_file_valid().await;
@@ -541,8 +538,7 @@ async fn import_that_loses_its_turn_is_undone() {
     let store = target.app.store();
     let now = target.app.now();
     let renewed = store.write(move |tx| other.renew(tx, now)).await;
-    let completed = store.write(move |tx| other.complete(tx)).await;
-    for refused in [renewed, completed] {
+    for refused in [renewed, store.write(move |tx| other.complete(tx)).await] {
         let refused = refused.expect_err("a refusal").to_string();
         assert!(refused.contains("was given up"), "{refused}");
     }

@@ -15,8 +15,7 @@ async fn credentials_membership_level_and_method_are_checked_before_body_and_obj
     let anonymous = workspace.anonymous();
     anonymous.get(NOWHERE).await.is_no_key();
     anonymous.fetch(Method::PUT, &one, &JSON, MALFORMED).await.is_no_key();
-    let typed = [("content-type", "x/y")];
-    anonymous.fetch(Method::PATCH, &one, &typed, MALFORMED).await.is_no_key();
+    anonymous.fetch(Method::PATCH, &one, &[("content-type", "x/y")], MALFORMED).await.is_no_key();
     anonymous.delete(&one).await.is_no_key();
     let (outsider, _) = workspace.outsider("eve").await;
     outsider.fetch(Method::PUT, &one, &[], "").await.assert_denied(NO_ACCESS);

@@ -17,8 +17,7 @@ fn paths() -> Vec<&'static str> {
 
 /// Returns the schema of a PATCH.
 fn schema(path: &str) -> &'static Value {
-    let operations = contract().operations().iter();
-    let mut found = operations.filter(|operation| operation.method == "patch");
+    let mut found = contract().operations().iter().filter(|operation| operation.method == "patch");
     let operation = found.find(|operation| operation.path == path).expect("an operation");
     let schema = &operation.told()["requestBody"]["content"]["application/json"]["schema"];
     match schema["$ref"].as_str() {

@@ -222,8 +222,7 @@ async fn invalid_idempotency_key_is_rejected_after_authorization() {
     post_once(&workspace.owner, &path, &long, &json!({})).await.ok();
     let headers = [("idempotency-key", "c"), ("content-type", "text/plain")];
     assert_eq!(workspace.owner.fetch(Method::POST, &path, &headers, "{}").await.status, 415);
-    let headers = [("idempotency-key", "")];
-    let read = workspace.owner.fetch(Method::GET, &path, &headers, "").await;
+    let read = workspace.owner.fetch(Method::GET, &path, &[("idempotency-key", "")], "").await;
     assert_eq!(read.status, 200, "only POST reads the header");
 }
 

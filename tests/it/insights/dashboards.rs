@@ -232,8 +232,7 @@ async fn insight_has_at_most_a_thousand_tiles() {
 async fn tiles_of_dashboards_and_insights_have_limits() {
     let (workspace, owner) = Workspace::owned().await;
     let (full, at_full) = make(&workspace, &owner, json!({})).await;
-    let texts = vec![json!({"text": {"body": "x"}}); 1000];
-    owner.patch(&at_full, json!({"tiles": texts})).await.ok();
+    owner.patch(&at_full, json!({"tiles": vec![json!({"text": {"body": "x"}}); 1000]})).await.ok();
     let (made, one) = make_insight(&workspace, &owner, json!({})).await;
     let answer = owner.patch(&one, json!({"dashboards": [full]})).await;
     let many = "Ensure this field has no more than 1000 elements.";

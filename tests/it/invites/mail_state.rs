@@ -218,8 +218,7 @@ async fn state_of_a_mail_is_deleted_with_its_invite() {
     scene.tried(1, true).await;
     scene.workspace.owner.delete(&deleted).await.assert_empty(204);
     assert_eq!(scene.stored(), []);
-    let gone = scene.workspace.owner.get(&format!("{deleted}mail/")).await;
-    gone.assert_not_found("Not found.");
+    scene.workspace.owner.get(&format!("{deleted}mail/")).await.assert_not_found("Not found.");
 
     let replaced = scene.invite("bob@x.example").await;
     scene.server.mail().await;
@@ -255,8 +254,7 @@ async fn mail_without_a_stored_state_is_unknown_and_without_a_mail_server_has_no
     scene.server.refuse("bob@x.example");
     let refused = scene.invite("bob@x.example").await;
     scene.tried(1, false).await;
-    let error = "550 5.1.1 <[address]> is unknown";
-    let mut state = queued(1, "2023-11-14T22:13:25Z", error);
+    let mut state = queued(1, "2023-11-14T22:13:25Z", "550 5.1.1 <[address]> is unknown");
     assert_eq!(scene.state(&refused).await, state);
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join("copy.redb");

@@ -84,8 +84,7 @@ fn response_schemas_describe_every_member() {
     while let Some(name) = schemas.pop_first() {
         let schema = &document["components"]["schemas"][&name];
         if let Some(choices) = schema["oneOf"].as_array() {
-            let choices = choices.iter().filter_map(|choice| named(choice["$ref"].as_str()?));
-            schemas.extend(choices);
+            schemas.extend(choices.iter().filter_map(|choice| named(choice["$ref"].as_str()?)));
             continue;
         }
         assert_eq!(schema["additionalProperties"], false, "{name} is open");

@@ -31,8 +31,7 @@ async fn role_membership_has_exactly_these_fields_everywhere() {
     let ann = workspace.member("ann", Level::Member).await;
     let (role, path) = add_role(&workspace, "Analysts").await;
     let list = workspace.organization("members/");
-    let members = ann.get(&format!("{list}?email={ANN}")).await.ok();
-    let member = &members["results"][0];
+    let member = &ann.get(&format!("{list}?email={ANN}")).await.ok()["results"][0];
     let sent = json!({
         "user_uuid": member["user"]["uuid"], "id": UNKNOWN, "role_id": UNKNOWN, "user": 1,
         "joined_at": "2001-01-01",

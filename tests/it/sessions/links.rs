@@ -42,8 +42,7 @@ async fn sign_in_link_shows_its_user_and_signs_in_once() {
         assert_eq!((user.email.as_str(), user.first_name.as_str()), (OWNER, "Olga"));
     }
     let text = workspace.app.sign_in_with_link(&code, browser(), None).await.expect("a session");
-    let session = SignedIn::of(&workspace, text.encode());
-    assert_eq!(session.client.get(ME).await.ok()["email"], OWNER);
+    assert_eq!(SignedIn::of(&workspace, text.encode()).client.get(ME).await.ok()["email"], OWNER);
     assert_unusable(&workspace, &code).await;
     assert_unusable(&workspace, "").await;
     assert_unusable(&workspace, "A".repeat(44).as_str()).await;
@@ -60,8 +59,7 @@ async fn concurrent_uses_of_a_sign_in_link_create_one_session() {
         tokio::spawn(async move { app.sign_in_with_link(&code, browser(), None).await.is_ok() })
     });
     let done = join_all(uses).await;
-    let created = done.into_iter().filter(|used| *used.as_ref().expect("no panic")).count();
-    assert_eq!(created, 1);
+    assert_eq!(done.into_iter().filter(|used| *used.as_ref().expect("no panic")).count(), 1);
     assert_eq!(super::listed(&workspace.owner).await.len(), 1);
 }
 
@@ -196,7 +194,6 @@ async fn rotation_of_the_secrets_ends_sessions_and_sign_in_links() {
     assert_unusable(&workspace, &code).await;
     assert_eq!(stored(&workspace), 0);
     assert_eq!(workspace.owner.get(ME).await.status, 200);
-    let session = sign_in_by_link(&workspace).await;
-    assert_eq!(session.client.get(ME).await.status, 200);
+    assert_eq!(sign_in_by_link(&workspace).await.client.get(ME).await.status, 200);
     workspace.assert_file_valid().await;
 }

@@ -193,15 +193,13 @@ async fn current_key_of_a_session_is_the_key_that_signed_in() {
     let key = workspace.owner.get(CURRENT).await.ok();
     let session = sign_in(&workspace, &workspace.made.api_key).await;
     assert_eq!(session.client.get(CURRENT).await.ok()["id"], key["id"]);
-    let by_link = sign_in_by_link(&workspace).await;
-    by_link.client.get(CURRENT).await.assert_not_found("Not found.");
+    sign_in_by_link(&workspace).await.client.get(CURRENT).await.assert_not_found("Not found.");
 }
 
 #[tokio::test]
 async fn keys_created_in_a_session_have_at_most_its_permissions() {
     let workspace = Workspace::new().await;
-    let scopes = ["personal_api_key:write", "user:read"];
-    let narrow = workspace.key(OWNER, &scopes).await;
+    let narrow = workspace.key(OWNER, &["personal_api_key:write", "user:read"]).await;
     let session = sign_in(&workspace, narrow.key.as_deref().expect("a key")).await;
     let sent = json!({ "label": "x", "scopes": ["dashboard:read"] });
     let refused = session.client.post("/api/personal_api_keys/", sent.clone()).await;

@@ -64,8 +64,7 @@ async fn backup_copy_and_export_contain_no_session_and_no_sign_in_link() {
     assert_eq!(sizes(store), [2, 2, 1, 1, 1, 1]);
     assert!(how(true).receive(sent(&copy)).is_ok());
     for secrets in [true, false] {
-        let bytes = export(workspace.app.store(), secrets).await;
-        let text = String::from_utf8(bytes).expect("text");
+        let text = String::from_utf8(export(workspace.app.store(), secrets).await).expect("text");
         for table in TABLES {
             assert!(!text.contains(&format!(r#"{{"table":"{}""#, table.plain_name())), "{text}");
         }
@@ -108,8 +107,7 @@ async fn restore_by_a_running_server_ends_all_sessions() {
 async fn sessions_survive_a_restart() {
     let (workspace, sessions) = signed_in().await;
     workspace.app.close().await;
-    let store = workspace.open_store();
-    let app = App::new(store, Config::default()).expect("a service");
+    let app = App::new(workspace.open_store(), Config::default()).expect("a service");
     for session in sessions {
         assert!(app.verify_session(&session.text).is_ok());
     }

@@ -32,8 +32,7 @@ fn configuration(created_at: Option<&str>, enabled: bool, token: &str) -> Value 
 /// Asserts whether a token opens both the JSON and the page, or neither.
 #[track_caller]
 fn assert_opens(answers: (u16, u16), opens: bool, what: &str) {
-    let expected = if opens { (200, 200) } else { (404, 404) };
-    assert_eq!(answers, expected, "{what}");
+    assert_eq!(answers, if opens { (200, 200) } else { (404, 404) }, "{what}");
 }
 
 /// Opens a token, and returns the status of the JSON and of the page.
@@ -184,8 +183,7 @@ async fn replaced_sharing_token_works_for_five_more_minutes_or_until_the_next_re
         clock.advance(Duration::from_secs(1));
         assert_opens(opened(&workspace, &first).await, false, "after five minutes");
         assert_opens(opened(&workspace, &second).await, true, "the present token");
-        let third = shared.enable(&workspace.owner, false).await;
-        for token in [&second, &third] {
+        for token in [&second, &shared.enable(&workspace.owner, false).await] {
             assert_opens(opened(&workspace, token).await, false, "disabled");
         }
     }

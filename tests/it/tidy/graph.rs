@@ -228,8 +228,7 @@ fn rules_and_handlers_are_modules_of_their_own() {
     let rules = ("resources/users/mod.rs", "use crate::store;\n");
     let (app, store) = (("app.rs", "use crate::resources::users;\n"), ("store.rs", ""));
     let handlers = ("resources/users/http.rs", "use crate::app;\nuse super::User;\n");
-    let sources = [rules, handlers, app, store].map(|(path, text)| Source::new(path, text));
-    let found = graphs(&sources);
+    let found = graphs(&[rules, handlers, app, store].map(|(path, text)| Source::new(path, text)));
     assert_eq!(found[0].cycle(), None);
     let layers = found[0].layers().concat();
     assert_eq!(layers, ["store", "resources/users", "app", "resources/users/http"]);

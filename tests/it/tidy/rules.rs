@@ -123,8 +123,7 @@ pub fn definitions(source: &Source) -> Vec<Violation> {
             // A macro of the store is used in the rest of the crate.
             && !source.code[..at].ends_with('$')
     };
-    let paths = source.module_paths().into_iter();
-    let broken = paths.filter(|(at, path)| is_reexport(*at, path));
+    let broken = source.module_paths().into_iter().filter(|(at, path)| is_reexport(*at, path));
     broken
         .map(|(at, path)| violation(source, at, format!("{} is a re-export", path.join("::"))))
         .collect()

@@ -110,8 +110,7 @@ async fn insight_tile_has_all_documented_fields() {
     let insight = &got.body["tiles"][0]["insight"];
     assert!(insight["id"].is_u64() && is_short_id(&insight["short_id"]), "{insight}");
     assert_eq!(insight["name"], "Users");
-    let user = embedded(&owner).await;
-    let expected = insight_tile(&user, tile, id, insight);
+    let expected = insight_tile(&embedded(&owner).await, tile, id, insight);
     let changes = json!({"filters": {"date_from": "-7d"}, "tiles": [expected]});
     let whole = detail(&owner, id, changes).await;
     got.assert_is(200, whole.clone());
@@ -354,8 +353,7 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
         (with("text", json!(true)), no_object("__text", "bool")),
     ];
     // A valid tile before the invalid one is not added either.
-    let good = json!({"text": {"body": "good"}});
-    let sent = |tile: Value| json!({"name": "x", "tiles": [good, tile]});
+    let sent = |tile: Value| json!({"name": "x", "tiles": [{"text": {"body": "good"}}, tile]});
     let mut cases = Vec::from(cases.map(|(tile, refusal)| (sent(tile), refusal)));
     for field in ["tiles", "duplicate_tiles"] {
         let no_list = "Expected a list of items but got type \"dict\".";

@@ -52,8 +52,7 @@ async fn updated_text_keeps_its_creator_and_shows_the_last_modifier() {
         (json!({"id": id, "text": {"id": text}}), json!("e")),
         (json!({"id": id, "text": {"id": text, "body": null}}), json!(null)),
     ] {
-        let changes = json!({"body": body, "last_modified_by": other});
-        let expected = text_tile(&tile, &writer, changes);
+        let expected = text_tile(&tile, &writer, json!({"body": body, "last_modified_by": other}));
         let answer = ann.patch(&one, json!({"tiles": [sent.clone()]})).await;
         assert_eq!(answer.ok()["tiles"], json!([expected]), "{sent}");
         assert_eq!(shown(&owner, &one).await, [expected], "{sent}");
