@@ -81,12 +81,11 @@ async fn activity_log_filters_return_matching_entries() {
     let minute = Duration::from_mins(1);
     clock.advance(Duration::from_secs(1)); // 03:04:06
     let (owner, ann) = (&workspace.owner, workspace.member("ann", Level::Member).await);
-    let sent = json!({ "level": 8 });
     let (olga, uuid) = (embedded(owner).await, embedded(&ann).await["uuid"].clone());
     let member = workspace.organization(&format!("members/{}/", uuid.as_str().expect("a uuid")));
     let item = workspace.membership("ann@corp.example").await;
     clock.advance(Duration::from_secs(59)); // 03:05:05
-    owner.patch(&member, sent).await.ok();
+    owner.patch(&member, json!({ "level": 8 })).await.ok();
     clock.advance(minute); // 03:06:05
     let (id, one) = make(&workspace, &ann, json!({ "name": "A" })).await;
     assert_eq!(id, workspace.made.project_id.0, "one id for two things");

@@ -180,11 +180,10 @@ async fn grace_seconds_is_an_integer_of_at_most_one_day() {
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
     let above = "Ensure this value is less than or equal to 86400.";
     let below = "Ensure this value is greater than or equal to 0.";
-    let none = "A valid integer is required.";
     let cases = [
         (json!(86_401), Refusal::new("grace_seconds", "max_value", above)),
         (json!(-1), Refusal::new("grace_seconds", "min_value", below)),
-        (json!(1.5), Refusal::invalid("grace_seconds", none)),
+        (json!(1.5), Refusal::invalid("grace_seconds", "A valid integer is required.")),
         (json!(null), Refusal::null("grace_seconds")),
     ];
     let cases = cases.map(|(grace, refusal)| (json!({"grace_seconds": grace}), refusal));

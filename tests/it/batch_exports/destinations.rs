@@ -177,11 +177,8 @@ async fn destination_values_are_validated_by_type() {
     let null = "Null characters are not allowed.";
     let long = "Ensure this field has no more than 512 characters.";
     let no_list = "Expected a list of items but got type \"str\".";
-    let blank = "This field may not be blank.";
-    let integer = "A valid integer is required.";
     let least = "Ensure this value is greater than or equal to 1.";
     let most = "Ensure this value is less than or equal to 65535.";
-    let address = "Enter a valid email address.";
     let cases = [
         text("S3", "bucket_name", json!(5)),
         text("S3", "region", json!(["x"])),
@@ -201,11 +198,11 @@ async fn destination_values_are_validated_by_type() {
         case("S3", "prefix", json!("a\u{0}"), "null_characters_not_allowed", null),
         case("S3", "prefix", json!("ä".repeat(513)), "max_length", long),
         case("S3", "include_events", json!("a"), "not_a_list", no_list),
-        case("S3", "exclude_events__1", json!(["a", ""]), "blank", blank),
-        case("Postgres", "port", json!("x"), invalid, integer),
+        case("S3", "exclude_events__1", json!(["a", ""]), "blank", "This field may not be blank."),
+        case("Postgres", "port", json!("x"), invalid, "A valid integer is required."),
         case("Postgres", "port", json!(0), "min_value", least),
         case("Redshift", "port", json!(65_536), "max_value", most),
-        case("BigQuery", "client_email", json!("a"), invalid, address),
+        case("BigQuery", "client_email", json!("a"), invalid, "Enter a valid email address."),
     ];
     workspace.owner.assert_refusals(Method::POST, &list_of(&workspace), cases).await;
     workspace.assert_file_valid().await;

@@ -218,8 +218,7 @@ async fn invalid_template_variables_are_rejected_with_the_validators_text() {
     }
     let mut variable = whole;
     variable["type"] = json!("action");
-    let sentence = "'action' is not one of ['event']";
-    let told = [sentence, "enum", "['variables'][0]['type']", "'action'"];
+    let told = ["'action' is not one of ['event']", "enum", "['variables'][0]['type']", "'action'"];
     refuses(&workspace, variables(&variable), told).await;
     refuses_type(&workspace, variables(&json!(5)), "'object'", place, "5").await;
     let told = ["5 is not valid under any of the given schemas", "anyOf", "['variables']", "5"];

@@ -107,12 +107,11 @@ async fn only_an_exact_dns_record_verifies_a_domain() {
     let quoted = format!("\"{right}\"");
     let spaced = format!("{right} ");
     let upper = right.to_uppercase();
-    let empty = "";
     for (case, reply) in [
         ("no such name", Reply::NxDomain),
         ("no such record", Reply::NoData),
         ("another value", Reply::texts(&[&["wrong"]])),
-        ("an empty value", Reply::texts(&[&[empty]])),
+        ("an empty value", Reply::texts(&[&[""]])),
         ("several wrong ones", Reply::texts(&[&["wrong"], &["v=spf1 -all"], &[head]])),
         ("split over two strings", Reply::texts(&[&[head, tail]])),
         ("in the second string", Reply::texts(&[&["wrong", right]])),

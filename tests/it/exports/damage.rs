@@ -85,13 +85,11 @@ async fn import_errors_name_the_line_and_the_field() {
     let (active, name, table) =
         (r#""is_active":true"#, r#""first_name":"Olga""#, r#""table":"users""#);
     let number = r#""first_name":{"$serde_json::private::Number":"5"}"#;
-    let no_active = "meta.is_active is not valid here";
-    let changed_form = "is not in the form that an export writes";
     let no_records = "table names a table that exports do not contain";
     for (table, from, to, said) in [
-        ("users", active, r#""is_active":7"#, no_active),
+        ("users", active, r#""is_active":7"#, "meta.is_active is not valid here"),
         ("users", r#""is_active":true,"#, "", "missing field `is_active`"),
-        ("users", active, r#""is_active":true,"x":1"#, changed_form),
+        ("users", active, r#""is_active":true,"x":1"#, "is not in the form that an export writes"),
         ("users", name, r#""first_name":null"#, "fields.first_name is not valid"),
         ("users", name, number, "fields is not valid here"),
         ("users", r#""version":"#, r#""version":-"#, "version is not valid here"),

@@ -275,8 +275,7 @@ async fn concurrent_updates_of_one_version_succeed_once_and_moves_require_the_cu
     for _ in 0..2 {
         owner.post(&workspace.dashboards(""), json!({})).await.ok();
     }
-    let body = json!({ "tiles": [{ "text": { "body": "x" } }] });
-    let made = owner.patch(&from, body).await;
+    let made = owner.patch(&from, json!({ "tiles": [{ "text": { "body": "x" } }] })).await;
     let sent = json!({ "tile": { "id": made.body["tiles"][0]["id"] }, "toDashboard": 2 });
     let path = format!("{from}move_tile/");
     patch_if_match(&owner, &path, "\"1-0\"", sent.clone()).await.assert_stale();

@@ -33,15 +33,12 @@ async fn grant(workspace: &Workspace, project: &Value, email: &str, level: &str)
 async fn access_list_format_is_checked_before_the_projects() {
     let workspace = Workspace::new().await;
     let path = invites(&workspace, "");
-    let not_a_list = "The field must be a list of dictionaries.";
-    let not_a_dictionary = "Each item in the list must be a dictionary.";
-    let keys = "Each dictionary must contain \"id\" and \"level\" keys.";
     let number = "The \"id\" field must be an integer.";
     let level = "The \"level\" field must be a valid access level.";
     for (access, detail) in [
-        (json!({}), not_a_list),
-        (json!([1]), not_a_dictionary),
-        (json!([{ "id": 1 }]), keys),
+        (json!({}), "The field must be a list of dictionaries."),
+        (json!([1]), "Each item in the list must be a dictionary."),
+        (json!([{ "id": 1 }]), "Each dictionary must contain \"id\" and \"level\" keys."),
         (json!([{ "id": "1", "level": 1 }]), number),
         (json!([{ "id": null, "level": 1 }]), number),
         (json!([{ "id": 1, "level": 15 }]), level),

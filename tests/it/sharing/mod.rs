@@ -294,10 +294,9 @@ async fn every_sharing_change_creates_a_log_entry_without_the_token() {
         let id = shared.id.to_string();
         let replaced = json!(["access_token", null, null]);
         let refreshed = json!([scope, id, "access token refreshed", "Numbers", [replaced]]);
-        let on = json!([["is_shared", false, true]]);
         let off = json!([replaced, ["is_shared", true, false]]);
         let expected = [
-            json!([scope, id, "sharing enabled", "Numbers", on]),
+            json!([scope, id, "sharing enabled", "Numbers", [["is_shared", false, true]]]),
             refreshed.clone(),
             json!([scope, id, "sharing disabled", "Numbers", off]),
             refreshed,
