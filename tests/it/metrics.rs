@@ -48,8 +48,7 @@ async fn every_metric_is_valid_and_has_a_help_text() {
     eventually_async("the size of the file", async || {
         let size = workspace.path().metadata().expect("a file").len();
         let size = u32::try_from(size).expect("a small file");
-        let shown = Numbers::of(&workspace).await.value("steward_data_file_bytes", &[]);
-        is(shown, size).then_some(())
+        is(Numbers::of(&workspace).await.value("steward_data_file_bytes", &[]), size).then_some(())
     })
     .await;
     assert!(is(numbers.value("steward_ready", &[]), 1));

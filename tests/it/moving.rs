@@ -31,8 +31,7 @@ impl Scene {
 
     /// The schema as the place of the data, for the node with a copy of this name.
     fn place(&self, copy: &str) -> Place {
-        let url = self.schema.url();
-        Place::new(url.as_ref(), &self.path(copy), None, Some(copy)).expect("a place")
+        Place::new(self.schema.url().as_ref(), &self.path(copy), None, Some(copy)).expect("a place")
     }
 
     fn serve(&self, copy: &str) -> App {
@@ -55,8 +54,7 @@ async fn back_up(app: &App, to: &Path) {
 }
 
 async fn problems(app: &App) -> Vec<String> {
-    let report = app.store().check(record_registry(), Progress::silent()).await;
-    report.expect("a report").problems
+    app.store().check(record_registry(), Progress::silent()).await.expect("a report").problems
 }
 
 /// Returns the export of the data file at `path`.

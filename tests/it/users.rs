@@ -162,10 +162,9 @@ async fn inaccessible_organization_or_project_cannot_be_selected_as_current() {
     let secret = json!({ "access_control": true });
     let private = workspace.owner.post(&workspace.organization("projects/"), secret).await.ok();
     let before = member.get(ME).await.ok();
-    let nowhere = Uuid::max().to_string();
     for (attr, id) in [
         ("set_current_organization", foreign["id"].clone()),
-        ("set_current_organization", json!(nowhere)),
+        ("set_current_organization", json!(Uuid::max().to_string())),
         ("set_current_team", foreign["project_id"].clone()),
         ("set_current_team", private["id"].clone()),
         ("set_current_team", json!(999)),

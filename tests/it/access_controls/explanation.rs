@@ -249,7 +249,6 @@ impl Service {
     /// Asserts that the service enforces the access of a member.
     async fn enforces(&self, who: &str, entry: &Value, expected: &Expected) {
         let (caller, one) = (self.scene.caller(who), &self.scene.one);
-        let access = format!("{one}access/?user=@me");
         let Expected { level, can_edit_rules, .. } = *expected;
         let edits = level >= AccessLevel::Editor;
         let status = |allowed, success| if allowed { success } else { 403 };
@@ -263,7 +262,7 @@ impl Service {
         assert_eq!(ruled.status, status(can_edit_rules, 400), "{who} {entry}");
         let reads = level.can_view() || can_edit_rules;
         assert_eq!(caller.get(&self.scene.controls()).await.status, status(reads, 200), "{who}");
-        let own = caller.get(&access).await;
+        let own = caller.get(&format!("{one}access/?user=@me")).await;
         if reads {
             own.assert_is(200, page(json!([entry])));
         } else if expected.rule == "project_default" {

@@ -60,8 +60,7 @@ async fn default_admin_lets_everyone_edit_the_rules_of_the_project_only() {
     scene.is_shown_to(&scene.ann, 1, "admin").await;
     scene.ann.put(&scene.on_project(), scene.sent(Some("bob"), "admin").await).await.ok();
     let closed = json!({ "access_control": true });
-    let refused = scene.ann.patch(&scene.workspace.project(""), closed).await;
-    refused.assert_denied(
+    scene.ann.patch(&scene.workspace.project(""), closed).await.assert_denied(
         "Your organization access level is insufficient to configure project access restrictions.",
     );
     // Ann may lower the default, and with it herself.

@@ -28,8 +28,7 @@ type Rules = BTreeMap<(Option<usize>, usize), AccessLevel>;
 
 fn rules() -> impl Strategy<Value = Rules> {
     let level = || option::weighted(0.3, select(AccessLevel::ALL.to_vec()));
-    let each = proptest::collection::vec(level(), TARGETS.len() * SUBJECTS);
-    each.prop_map(|levels| {
+    proptest::collection::vec(level(), TARGETS.len() * SUBJECTS).prop_map(|levels| {
         let keys = TARGETS.iter().flat_map(|target| (0..SUBJECTS).map(|of| (*target, of)));
         keys.zip(levels).filter_map(|(key, level)| Some((key, level?))).collect()
     })

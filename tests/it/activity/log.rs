@@ -33,9 +33,8 @@ async fn both_activity_logs_show_changes_newest_first() {
     let first = owner.get(&whole).await.ok();
     let id = &first["results"][0]["id"];
     assert!(id.as_str().is_some_and(|id| id.parse::<Uuid>().is_ok()), "{id}");
-    let organization = workspace.made.organization_id;
     let founded = json!({
-        "id": id, "user": null, "scope": "Organization", "item_id": organization,
+        "id": id, "user": null, "scope": "Organization", "item_id": workspace.made.organization_id,
         "activity": "created", "detail": { "name": "Corp", "changes": [] }, "project_id": null,
         "created_at": "2025-01-02T03:04:05Z",
     });

@@ -251,14 +251,13 @@ async fn every_change_of_a_dashboard_creates_one_log_entry() {
         assert_eq!(made.fields.item_id, body["id"].to_string());
         assert_eq!(made.meta.project, Some(workspace.made.project_id));
     }
-    let path = workspace.dashboards("1/");
     for (sent, activity, changes) in [
         (json!({ "pinned": true }), "updated", json!({ "pinned": [false, true] })),
         (json!({ "deleted": true }), "deleted", json!({ "deleted": [false, true] })),
         (json!({ "deleted": false }), "restored", json!({ "deleted": [true, false] })),
     ] {
         let told = json!(["Dashboard", "1", activity, "A", changes]);
-        take(&workspace, &ann, (Method::PATCH, &path), sent, told).await;
+        take(&workspace, &ann, (Method::PATCH, &workspace.dashboards("1/")), sent, told).await;
     }
 }
 

@@ -116,10 +116,9 @@ impl Walk {
     /// The same for an operator command.
     async fn operates(&mut self, operation: Operation, told: &str) -> Value {
         let known = entries(&self.workspace);
-        let name = format!("{operation:?}");
         let answer = self.workspace.run_operation(operation).await;
         self.note(&answer);
-        self.left(&name, &known, told);
+        self.left(&format!("{operation:?}"), &known, told);
         answer
     }
 

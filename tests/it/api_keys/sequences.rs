@@ -120,8 +120,7 @@ fn opens(world: &World, key: &Value) -> Opened {
 /// Returns the user's keys from the data file.
 fn keys(world: &World) -> Vec<Value> {
     let tx = world.workspace.app.store().snapshot().expect("a snapshot");
-    let listed = list(&*tx, UserId(1)).expect("read");
-    serde_json::from_slice(&listed).expect("an array")
+    serde_json::from_slice(&list(&*tx, UserId(1)).expect("read")).expect("an array")
 }
 
 /// Runs an operation of the owner with the first key. The holders of other values do not get the response.
@@ -141,8 +140,7 @@ async fn tend(
         }
         1..=4 => owner.patch(&at(key, ""), body(world, limits)).await,
         _ => {
-            let grace = json!({"grace_seconds": 30 * u64::from(what % 2)});
-            owner.post(&at(key, "roll/"), grace).await
+            owner.post(&at(key, "roll/"), json!({"grace_seconds": 30 * u64::from(what % 2)})).await
         }
     };
     let expected = [200, 400, 401, 403].contains(&answer.status);
@@ -165,8 +163,7 @@ async fn take(
         }
         4..=7 => caller.patch(&at(key, ""), sent).await,
         8 | 9 => {
-            let grace = json!({"grace_seconds": 30 * u64::from(what % 2)});
-            caller.post(&at(key, "roll/"), grace).await
+            caller.post(&at(key, "roll/"), json!({"grace_seconds": 30 * u64::from(what % 2)})).await
         }
         _ => caller.delete(&at(key, "")).await,
     };

@@ -9,8 +9,7 @@ use crate::support::prelude::*;
 const ME: &str = "/api/users/@me/";
 
 async fn authorized(workspace: &Workspace, header: &str) -> TestResponse {
-    let headers = [("authorization", header)];
-    workspace.anonymous().fetch(Method::GET, ME, &headers, "").await
+    workspace.anonymous().fetch(Method::GET, ME, &[("authorization", header)], "").await
 }
 
 /// Returns the newest key of `email`, as listed.

@@ -22,8 +22,7 @@ impl Ann {
     /// Reads and creates with the key.
     async fn requests(&self) -> [TestResponse; 2] {
         let path = self.workspace.dashboards("");
-        let read = self.client.get(&path).await;
-        [read, self.client.post(&path, json!({ "name": "Sales" })).await]
+        [self.client.get(&path).await, self.client.post(&path, json!({ "name": "Sales" })).await]
     }
 
     /// Asserts that the key works, more than once.

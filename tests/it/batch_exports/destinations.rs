@@ -283,8 +283,7 @@ async fn snowflake_requires_the_secret_of_its_authentication_type() {
         (json!({ "authentication_type": "keypair", "password": "p" }), "private_key", key),
     ];
     let cases = cases.map(|(change, key, detail)| {
-        let sent = to("Snowflake", &with(least.clone(), change));
-        (sent, of_config(key, "invalid_input", detail))
+        (to("Snowflake", &with(least.clone(), change)), of_config(key, "invalid_input", detail))
     });
     workspace.owner.assert_refusals(Method::POST, &list, cases).await;
     let (_, [path, _]) =

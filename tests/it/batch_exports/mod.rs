@@ -217,12 +217,11 @@ async fn organization_path_requires_project_id_on_create() {
     let project = workspace.made.project_id;
     let of = |project: &Value| json!({ "name": "", "project_id": project });
     let no_number = Refusal::invalid("project_id", "A valid integer is required.");
-    let blank = Refusal::new("name", "blank", "This field may not be blank.");
     let mut cases = vec![
         (json!({ "name": "" }), Refusal::required("project_id")),
         (of(&json!(null)), Refusal::null("project_id")),
         (of(&json!("x")), no_number),
-        (of(&json!(project)), blank),
+        (of(&json!(project)), Refusal::new("name", "blank", "This field may not be blank.")),
     ];
     for unknown in [&json!(0), &json!(99), &foreign["project_id"]] {
         cases.push((of(unknown), Refusal::unknown("project_id", &unknown.to_string())));

@@ -19,8 +19,7 @@ async fn export(workspace: &Workspace, project: u64, name: &str) -> String {
     let mut sent = to("HTTP", &json!({ "url": "https://a.example", "token": "t" }));
     sent["name"] = json!(name);
     let list = format!("/api/projects/{project}/batch_exports/");
-    let made = workspace.owner.post(&list, sent).await.ok();
-    made["id"].as_str().expect("an id").to_owned()
+    workspace.owner.post(&list, sent).await.ok()["id"].as_str().expect("an id").to_owned()
 }
 
 /// A workspace with an open project (the first) and two private ones, of which a plain member may see one. Each has

@@ -72,8 +72,7 @@ fn table(columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     if rows.is_empty() {
         return rows;
     }
-    let head = format!("\n| {} |\n|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
-    head + &rows
+    format!("\n| {} |\n|{}\n", columns.join(" | "), "---|".repeat(columns.len())) + &rows
 }
 
 fn operation_table(tag: &str, evidence: &[Line]) -> String {

@@ -21,7 +21,6 @@ async fn selected_dashboards_are_changed_one_by_one() {
     boards(&workspace, &["A", "B", "C"]).await;
     let page = owner.get(&format!("{LIST}?search=a&offset=0")).await;
     page.assert_has(&[&format!("action=\"{LIST}?search=a\"")]);
-    let path = format!("{LIST}?search=a");
     for (action, field, values) in [
         ("pin", "pinned", [json!(true), json!(true), json!(false)]),
         ("unpin", "pinned", [json!(false), json!(false), json!(false)]),
@@ -31,7 +30,7 @@ async fn selected_dashboards_are_changed_one_by_one() {
         ("open", "restriction_level", [json!(21), json!(21), json!(21)]),
     ] {
         let sent = [("action", action), ("tag", " New "), ("id", "1"), ("id", "2")];
-        let done = owner.post(&path, &sent).await;
+        let done = owner.post(&format!("{LIST}?search=a"), &sent).await;
         done.assert_leads_to(&format!("{LIST}?search=a&done=dashboard-saved&count=2"));
         for (id, value) in (1..).zip(values) {
             assert_eq!(read(&workspace, id, field).await, value, "{action} {id}");

@@ -55,9 +55,8 @@ async fn dashboards_are_searched_and_filtered_by_links() {
     let page = owner.get(&format!("{LIST}?created_by=evil&pinned=x")).await;
     assert!(!page.html.contains("Clear</a>"), "an unknown choice filters nothing");
     let page = owner.get(&format!("{LIST}?search=it's&tags=a%26b")).await;
-    let command = page.between("<code dir=\"ltr\">", "</code>");
     assert_eq!(
-        command,
+        page.between("<code dir=\"ltr\">", "</code>"),
         "curl -H &#34;Authorization: Bearer $KEY&#34; \\\n    &#39;http://localhost/api/projects/1/dashboards/\
          ?limit=50&#38;search=it%27s&#38;tags=a%26b&#39;"
     );
@@ -141,9 +140,8 @@ async fn dashboard_shows_texts_and_what_insights_ask() {
     let page = owner.open(&format!("{LIST}{}/", made["id"]), "Traffic").await;
     page.assert_has(&["Who came"]);
     let [text, insight] = [&made["tiles"][0], &made["tiles"][1]];
-    let style = page.between("<style>", "</style>");
     assert_eq!(
-        style,
+        page.between("<style>", "</style>"),
         format!(
             "@media (min-width:56.01rem){{#tile-{}{{grid-area:1/1/span 4/span 6}}#tile-{}{{grid-area:1/7/span 4/span 6}}}}",
             text["id"], insight["id"]

@@ -136,8 +136,7 @@ async fn sign_in_of_a_verified_domain_is_changed() {
     let stored = fields.map(|name| stored[name].clone());
     let expected = [json!("github"), json!(true), json!("https://idp.example/acs"), json!(null)];
     assert_eq!(stored, expected);
-    let page = owner.get(&list(&scene.workspace)).await;
-    page.assert_has(&["GitHub", "New users join"]);
+    owner.get(&list(&scene.workspace)).await.assert_has(&["GitHub", "New users join"]);
     let form = owner.get(&scene.page).await.form("form").without("jit_provisioning_enabled");
     owner.submit(&form).await.location();
     assert_eq!(scene.workspace.owner.get(&scene.api).await.ok()["jit_provisioning_enabled"], false);

@@ -74,7 +74,6 @@ async fn hostile_texts_of_requests_are_escaped_on_every_page() {
         for page in &pages {
             assert_eq!(page.status, 200);
         }
-        let access = format!("{project}access/");
         let (member, tile) =
             (format!("{list}{board}/access/"), format!("{list}{board}/tiles/new/"));
         for (path, sent) in [
@@ -84,7 +83,7 @@ async fn hostile_texts_of_requests_are_escaped_on_every_page() {
             (&tile, &[("tiles.0.text.body", attack), ("_show", "command")]),
             (&format!("{member}?form=rule"), &[("role", attack)]),
             (&member, &[("rule", attack), ("collaborator", attack)]),
-            (&access, &[("kind_rule", attack)]),
+            (&format!("{project}access/"), &[("kind_rule", attack)]),
             ("/console/sign_in/", &[("key", attack), ("next", attack)]),
             ("/console/enter/", &[("code", attack)]),
         ] {

@@ -150,8 +150,7 @@ async fn large_form_is_kept_whole_while_the_file_is_closed_and_without_a_session
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = large_form(&owner).await;
     let closed = ClosedFile::of(&workspace).await;
-    let page = owner.submit(&form).await.showing(503, "Nothing was saved");
-    let kept = page.form("form");
+    let kept = owner.submit(&form).await.showing(503, "Nothing was saved").form("form");
     assert_eq!((&kept.action, &kept.fields), (&form.action, &form.fields));
     owner.get(PROFILE).await.assert_shows(503, "Temporarily unavailable");
     closed.open().await;

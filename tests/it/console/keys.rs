@@ -50,8 +50,7 @@ async fn key_is_created_from_a_preset_and_its_value_is_shown_once() {
     let expected = workspace.owner.post("/api/personal_api_keys/operations/", expected).await.ok();
     let expected = expected.as_array().expect("operations");
     let allowed = expected.iter().filter(|one| one["allowed"] == true).count();
-    let count = format!("{allowed} of {} operations", expected.len());
-    checked.assert_has(&[&count]);
+    checked.assert_has(&[&format!("{allowed} of {} operations", expected.len())]);
     let nothing = workspace.owner.get("/api/personal_api_keys/").await.ok();
     assert_eq!(nothing.as_array().map(Vec::len), Some(1), "nothing was created");
 

@@ -152,12 +152,10 @@ async fn long_lists_of_rules_and_collaborators_have_pages_of_their_own() {
     let board = json!({ "name": "Growth", "restriction_level": 37 });
     workspace.owner.post(&workspace.dashboards(""), board).await.ok();
     let members = memberships(&workspace, 60).await;
-    let rules = workspace.dashboards("1/access_controls/");
-    let of_project = workspace.access_controls();
     for member in &members {
         let rule = |level| json!({ "organization_member": member, "access_level": level });
-        workspace.owner.put(&rules, rule("viewer")).await.ok();
-        workspace.owner.put(&of_project, rule("member")).await.ok();
+        workspace.owner.put(&workspace.dashboards("1/access_controls/"), rule("viewer")).await.ok();
+        workspace.owner.put(&workspace.access_controls(), rule("member")).await.ok();
     }
     for number in 0..60 {
         let uuid = workspace.uuid(&format!("m{number:03}@corp.example")).await;

@@ -133,8 +133,7 @@ async fn member_page_shows_the_roles_of_the_member_and_why_a_control_is_missing(
     page.assert_has(&["Leaving: Cannot leave the organization as its owner!"]);
     page.assert_lacks(&["id=\"form\"", "/remove/"]);
     let shown = async || {
-        let page = owner.open(&path, "<bdi>Olga</bdi>").await;
-        page.between("<dt>Roles</dt><dd>", "</dd>").to_owned()
+        owner.open(&path, "<bdi>Olga</bdi>").await.between("<dt>Roles</dt><dd>", "</dd>").to_owned()
     };
     add_role(&workspace, "Others").await;
     assert_eq!(shown().await, "None");
@@ -172,9 +171,8 @@ async fn member_page_lists_what_the_member_may_do_in_the_projects_of_the_viewer(
     let ann = Visitor::member(&workspace, "ann", Level::Member).await;
     let (role, path) = add_role(&workspace, "<b>Analysts</b>").await;
     add_to_role(&workspace, &path, "ben@corp.example").await;
-    let projects = workspace.organization("projects/");
     let hidden = json!({ "name": "Payroll", "access_control": true });
-    let hidden = workspace.owner.post(&projects, hidden).await.ok();
+    let hidden = workspace.owner.post(&workspace.organization("projects/"), hidden).await.ok();
     let rules = format!("/api/projects/{}/access_controls/", hidden["id"]);
     workspace.owner.put(&rules, json!({ "role": role["id"], "access_level": "admin" })).await.ok();
     let of_ben = format!("{}{}/", list(&workspace), workspace.uuid("ben@corp.example").await);

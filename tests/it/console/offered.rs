@@ -31,8 +31,7 @@ fn turn(action: &str) -> u8 {
 
 /// Whether a form may end the session that sends it.
 fn ends_the_session(action: &str) -> bool {
-    let is_key = action.starts_with("/console/keys/");
-    action == "/console/sign_out/" || is_key && is_destructive(action)
+    action == "/console/sign_out/" || action.starts_with("/console/keys/") && is_destructive(action)
 }
 
 async fn press_everything(visitor: &mut Visitor, who: &str) -> Found {

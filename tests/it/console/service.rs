@@ -26,8 +26,7 @@ async fn health_page_shows_the_state_of_the_service() {
     // The use of the session is recorded meanwhile.
     let page = eventually_async("no write waits", async || {
         let page = operator.get("/console/health/").await;
-        let is_idle = page.html.contains("<th scope=\"row\">Writes waiting</th><td>0</td>");
-        is_idle.then_some(page)
+        page.html.contains("<th scope=\"row\">Writes waiting</th><td>0</td>").then_some(page)
     })
     .await;
     page.assert_shows(200, "Health of the service");

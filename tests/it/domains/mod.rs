@@ -129,7 +129,6 @@ async fn every_domain_has_its_own_permanent_challenge() {
 #[tokio::test]
 async fn fields_of_verified_domains_are_ignored_on_create() {
     let workspace = Workspace::new().await;
-    let list = workspace.organization("domains/");
     for (number, (jit, sso)) in [
         (json!(true), json!("saml")),
         (json!("maybe"), json!("nobody")),
@@ -146,7 +145,7 @@ async fn fields_of_verified_domains_are_ignored_on_create() {
             "is_verified": true, "verified_at": "2025-01-01T00:00:00Z", "has_saml": true,
             "verification_challenge": "mine",
         });
-        let made = workspace.owner.post(&list, sent).await;
+        let made = workspace.owner.post(&workspace.organization("domains/"), sent).await;
         let expected = unverified(&name, &made.body["verification_challenge"]);
         assert_eq!((made.status, redacted(made.body.clone())), (201, expected));
         assert_ne!(made.body["verification_challenge"], "mine");
@@ -300,9 +299,8 @@ async fn deleted_organization_frees_its_domain_names_at_once() {
     workspace.assert_file_valid().await;
 
     // A creation that fails changes nothing.
-    let list = workspace.organization("domains/");
     let bad = json!({ "domain": "corp.example", "saml_acs_url": "no url" });
-    let refused = workspace.owner.post(&list, bad).await;
+    let refused = workspace.owner.post(&workspace.organization("domains/"), bad).await;
     refused.assert_invalid("saml_acs_url", "invalid_input", "Enter a valid URL.");
     assert_eq!(workspace.records::<Domain>(&theirs).len(), 2);
 

@@ -108,8 +108,7 @@ async fn every_path_allows_options_without_a_key_and_405_has_allow() {
         }
     }
     let allow = |answer: &TestResponse| -> BTreeSet<String> {
-        let allow = answer.headers[ALLOW].to_str().expect("text");
-        allow.split(", ").map(str::to_owned).collect()
+        answer.headers[ALLOW].to_str().expect("text").split(", ").map(str::to_owned).collect()
     };
     for (path, allowed) in paths {
         let allowed: BTreeSet<String> = allowed.into_iter().map(str::to_owned).collect();

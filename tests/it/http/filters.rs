@@ -56,8 +56,7 @@ async fn blank_parameter_counts_as_absent_and_an_unknown_one_is_ignored() {
     let workspace = Workspace::new().await;
     let objects = Objects::make(&workspace, "acme").await;
     for (path, name) in parameters(&objects) {
-        let is_override = name.ends_with("_override");
-        if is_override || PRESENCE.contains(&name) && path.contains("/insights/") {
+        if name.ends_with("_override") || PRESENCE.contains(&name) && path.contains("/insights/") {
             continue;
         }
         let all = workspace.owner.get(&path).await.ok();

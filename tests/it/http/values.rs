@@ -41,11 +41,10 @@ fn refused((name, most, kind): TextField) -> Vec<(Value, Refusal)> {
 fn accepted((_, most, kind): TextField, letter: &str, number: Value) -> Vec<(Value, Value)> {
     let longest = letter.repeat(most);
     let odd = format!("{letter} <b>\"\\ \u{1}\u{7f}\u{202e}");
-    let shown = number.to_string();
     let mut accepted = vec![
         (json!(format!(" \t{longest}\n")), json!(longest)),
         (json!(odd), json!(odd)),
-        (number, json!(shown)),
+        (number, json!(number.to_string())),
     ];
     if matches!(kind, Kind::Text | Kind::Nullable) {
         accepted.push((json!("   "), json!("")));

@@ -143,9 +143,8 @@ async fn long_response_is_replayed_completely() {
         let texts: Vec<Value> = (0..count)
             .map(|number| json!({ "text": { "body": format!("{number} {}", "ä".repeat(3000)) } }))
             .collect();
-        let one = workspace.dashboards("1/");
         workspace.owner.post(&workspace.dashboards(""), json!({})).await.ok();
-        workspace.owner.patch(&one, json!({ "tiles": texts })).await.ok();
+        workspace.owner.patch(&workspace.dashboards("1/"), json!({ "tiles": texts })).await.ok();
         let (path, body) = (workspace.dashboards(""), json!({ "use_dashboard": 1 }));
         let first = post_once(&workspace.owner, &path, "one", &body).await;
         assert!(first.bytes.len() > bytes);

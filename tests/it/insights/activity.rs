@@ -33,8 +33,7 @@ async fn newest(workspace: &Workspace, count: usize) -> Vec<Value> {
 }
 
 async fn length(workspace: &Workspace) -> Value {
-    let log = workspace.project("activity_log/");
-    workspace.owner.get(&log).await.ok()["count"].clone()
+    workspace.owner.get(&workspace.project("activity_log/")).await.ok()["count"].clone()
 }
 
 #[tokio::test]

@@ -24,9 +24,8 @@ async fn private_project(workspace: &Workspace) -> Value {
 /// Grants a member of the first organization a level on a project.
 async fn grant(workspace: &Workspace, project: &Value, email: &str, level: &str) {
     let member = workspace.membership(email).await;
-    let path = format!("/api/projects/{project}/access_controls/");
     let sent = json!({ "organization_member": member, "access_level": level });
-    workspace.owner.put(&path, sent).await.ok();
+    workspace.owner.put(&format!("/api/projects/{project}/access_controls/"), sent).await.ok();
 }
 
 #[tokio::test]

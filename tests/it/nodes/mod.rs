@@ -30,8 +30,7 @@ async fn has_none<R: Record>(node: &Workspace) {
     eventually("the records are deleted", || {
         let tx = node.app.store().snapshot().ok()?;
         let mut is_empty = true;
-        let window = Window { offset: 0, limit: 1, order: Order::Ascending };
-        tx.scan::<R, _>(&(), window, |_| {
+        tx.scan::<R, _>(&(), Window { offset: 0, limit: 1, order: Order::Ascending }, |_| {
             is_empty = false;
             Ok(())
         })

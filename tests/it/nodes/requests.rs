@@ -36,8 +36,7 @@ async fn etag_of_one_node_guards_a_change_at_another() {
     let path = a.dashboards(&format!("{}/", made["id"]));
     let patch = async |node: &Workspace, tag: &str, name: &str| {
         let headers = [("if-match", tag), JSON[0]];
-        let body = json!({ "name": name }).to_string();
-        node.owner.fetch(Method::PATCH, &path, &headers, body).await
+        node.owner.fetch(Method::PATCH, &path, &headers, json!({ "name": name }).to_string()).await
     };
     let tag = async |node: &Workspace| node.owner.get(&path).await.tag();
     let old = tag(&a).await;

@@ -199,12 +199,11 @@ async fn members_cannot_update_the_organization_and_only_owners_delete_it() {
 #[tokio::test]
 async fn key_ban_hides_the_organization_from_the_lists_of_its_members() {
     let workspace = Workspace::new().await;
-    let path = workspace.organization("");
     let member = workspace.member("ann", Level::Member).await;
     let admin = workspace.member("adam", Level::Admin).await;
     for (is_allowed, shown) in [(false, 0), (true, 1)] {
         let sent = json!({ "members_can_use_personal_api_keys": is_allowed });
-        workspace.owner.patch(&path, sent).await.ok();
+        workspace.owner.patch(&workspace.organization(""), sent).await.ok();
         for list in ["/api/organizations/", "/api/projects/"] {
             assert_eq!(member.get(list).await.ok()["count"], shown, "{list}");
             assert_eq!(admin.get(list).await.ok()["count"], 1, "{list}");

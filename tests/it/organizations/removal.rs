@@ -35,10 +35,9 @@ async fn furnished(workspace: &Workspace) -> (ProjectId, TestClient) {
     let sent = json!({ "name": "Full", "access_control": true });
     let made = workspace.owner.post(&workspace.organization("projects/"), sent).await.ok();
     let project = ProjectId(made["id"].as_u64().expect("an id"));
-    let dashboards = format!("/api/projects/{project}/dashboards/");
     for number in 0..3 {
         let sent = json!({ "name": format!("D {number}"), "filters": { "number": number } });
-        workspace.owner.post(&dashboards, sent).await.ok();
+        workspace.owner.post(&format!("/api/projects/{project}/dashboards/"), sent).await.ok();
     }
     let member = workspace.membership("ann@corp.example").await;
     let grant = json!({ "organization_member": member, "access_level": "member" });
@@ -176,7 +175,6 @@ async fn requests_delete_all_records_of_projects_and_organizations() {
     let workspace = Workspace::new().await;
     let (project, _) = furnished(&workspace).await;
     let (eve, foreign) = workspace.outsider("eve").await;
-    let organization = workspace.made.organization_id;
     let list = workspace.dashboards("");
     let (kept, path) = workspace.owner.create(&list, json!({ "name": "Kept" })).await;
     workspace.owner.delete(&format!("/api/projects/{project}/")).await.assert_empty(204);
@@ -185,7 +183,7 @@ async fn requests_delete_all_records_of_projects_and_organizations() {
     workspace.owner.get(&path).await.assert_is(200, kept);
     workspace.owner.delete(&workspace.organization("")).await.assert_empty(204);
     workspace.completes_deletions().await;
-    assert_eq!(left_of_organization(&workspace, organization), [0; 5]);
+    assert_eq!(left_of_organization(&workspace, workspace.made.organization_id), [0; 5]);
     assert_eq!(left_of_project(&workspace, workspace.made.project_id), [0; 5]);
     workspace.assert_file_valid().await;
     let path = format!("/api/projects/{}/", foreign["project_id"]);

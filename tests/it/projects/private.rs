@@ -102,8 +102,7 @@ async fn private_project_is_hidden_from_members_without_a_grant_and_visible_to_a
     // A grant gives no level in the organization: Ann may neither open nor delete the project.
     let [path, _] = private.paths();
     private.ann.patch(&path, json!({ "name": "Secret" })).await.ok();
-    let open = private.ann.patch(&path, json!({ "access_control": false })).await;
-    open.assert_denied(
+    private.ann.patch(&path, json!({ "access_control": false })).await.assert_denied(
         "Your organization access level is insufficient to configure project access restrictions.",
     );
     let delete = private.ann.delete(&path).await;
@@ -127,11 +126,10 @@ async fn current_project_that_becomes_private_is_no_longer_current() {
 #[tokio::test]
 async fn filtered_project_list_counts_and_pages_only_visible_projects() {
     let private = Private::new().await;
-    let list = private.workspace.organization("projects/");
     for (name, secret) in [("A", false), ("B", true), ("C", false)] {
         private.workspace.add_project(json!({ "name": name, "access_control": secret })).await;
     }
-    for path in [list.as_str(), "/api/projects/"] {
+    for path in [private.workspace.organization("projects/").as_str(), "/api/projects/"] {
         let mut seen = Vec::new();
         for offset in 0..3 {
             let page = private.ann.get(&format!("{path}?limit=1&offset={offset}")).await.ok();

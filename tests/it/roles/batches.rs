@@ -60,8 +60,7 @@ impl ManyRoles {
     }
 
     fn listed(&self) -> usize {
-        let members = self.workspace.records::<RoleMembership>(&());
-        members.iter().filter(|member| member.listed).count()
+        self.workspace.records::<RoleMembership>(&()).iter().filter(|member| member.listed).count()
     }
 
     fn is_pending(&self) -> bool {

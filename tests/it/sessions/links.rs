@@ -24,8 +24,7 @@ async fn assert_unusable(workspace: &Workspace, code: &str) {
 }
 
 async fn new_code(workspace: &Workspace) -> String {
-    let user = workspace.made.user_id;
-    workspace.app.create_sign_in_link(user, false).await.expect("a link").code
+    workspace.app.create_sign_in_link(workspace.made.user_id, false).await.expect("a link").code
 }
 
 fn stored(workspace: &Workspace) -> usize {

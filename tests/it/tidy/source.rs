@@ -56,8 +56,7 @@ impl Source {
     /// Returns the path of the module, without `crate`.
     pub fn module(&self) -> Vec<String> {
         let path = self.path.strip_suffix(".rs").expect("a source");
-        let path = path.strip_suffix("/mod").unwrap_or(path);
-        path.split('/').map(str::to_owned).collect()
+        path.strip_suffix("/mod").unwrap_or(path).split('/').map(str::to_owned).collect()
     }
 
     /// Returns the line of the byte at `at`, starting at 1.

@@ -11,9 +11,8 @@ const RESTRICTED: &str = "You don't have edit permissions for this dashboard.";
 async fn with_texts() -> Workspace {
     let workspace = Workspace::new().await;
     workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
-    let one = workspace.dashboards("1/");
     let texts = ["A", "B", "C"].map(|body| json!({ "text": { "body": body }, "color": "blue" }));
-    workspace.owner.patch(&one, json!({ "tiles": texts })).await.ok();
+    workspace.owner.patch(&workspace.dashboards("1/"), json!({ "tiles": texts })).await.ok();
     delete(&workspace, 1).await;
     delete(&workspace, 3).await;
     workspace

@@ -45,8 +45,7 @@ pub async fn put_insight(
         let layouts = layouts.as_object().cloned().expect("an object");
         let color = Some("blue".to_owned());
         let look = tiles::Fields { layouts, color, ..tiles::Fields::default() };
-        let dashboard = DashboardId(dashboard);
-        tiles::add_insight(tx, &place, dashboard, new, look, &mut seed.rng(), now)
+        tiles::add_insight(tx, &place, DashboardId(dashboard), new, look, &mut seed.rng(), now)
     });
     put.await.expect("a tile").0
 }
@@ -90,8 +89,7 @@ fn insight_tile(user: &Value, tile: u64, dashboard: u64, insight: &Value) -> Val
         "dashboards": [dashboard],
         "dashboard_tiles": [{"id": tile, "dashboard_id": dashboard, "deleted": null}],
     });
-    let insight = bodies::insight(user, changes);
-    bodies::tile(json!({"id": tile, "color": "blue", "insight": insight}))
+    bodies::tile(json!({"id": tile, "color": "blue", "insight": bodies::insight(user, changes)}))
 }
 
 fn is_short_id(value: &Value) -> bool {

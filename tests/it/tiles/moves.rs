@@ -90,7 +90,6 @@ async fn text_tile_is_moved_with_either_field_spelling_and_slash() {
 #[tokio::test]
 async fn missing_or_invalid_move_fields_are_reported() {
     let scene = Scene::new().await;
-    let owner = &scene.workspace.owner;
     let (tile, to) = (json!({"id": scene.tile}), scene.to.0);
     let dictionary = ("invalid_input", "Invalid data. Expected a dictionary, but got int.");
     for (sent, attr, (code, detail)) in [
@@ -108,7 +107,7 @@ async fn missing_or_invalid_move_fields_are_reported() {
         (json!({"tile": tile, "to_dashboard": true}), "to_dashboard", INTEGER),
         (json!({"tile": tile, "to_dashboard": null}), "to_dashboard", NULL),
     ] {
-        owner.patch(&scene.path(), sent).await.assert_invalid(attr, code, detail);
+        scene.workspace.owner.patch(&scene.path(), sent).await.assert_invalid(attr, code, detail);
     }
     scene.is_unmoved().await;
 }
