@@ -132,16 +132,8 @@ async fn tile_leads_to_its_insight_and_pages_say_that_there_are_no_results() {
     // The insight names the dashboards that show it, and the pages below a dashboard name it.
     let named = "<a href=\"/console/projects/1/dashboards/1/\"><bdi>Growth</bdi></a>";
     assert!(owner.get(&insight).await.html.contains(named));
-    for rest in [
-        "edit/",
-        "arrange/",
-        "tiles/new/",
-        "tiles/1/",
-        "tiles/1/move/",
-        "tiles/trash/",
-        "sharing/",
-        "access/",
-    ] {
+    let below = "edit/ arrange/ tiles/new/ tiles/1/ tiles/1/move/ tiles/trash/ sharing/ access/";
+    for rest in below.split(' ') {
         owner.get(&format!("{ONE}{rest}")).await.assert_has(&[named]);
     }
     let reader =

@@ -22,17 +22,9 @@ const DETAILS: [&str; 6] =
     ["use_template", "use_dashboard", "delete_insights", "filters", "variables", "tiles"];
 
 /// The fields of an embedded user.
-const USER: [&str; 9] = [
-    "id",
-    "uuid",
-    "distinct_id",
-    "first_name",
-    "last_name",
-    "email",
-    "is_email_verified",
-    "hedgehog_config",
-    "role_at_organization",
-];
+const USER: &str = "\
+    id uuid distinct_id first_name last_name email is_email_verified hedgehog_config \
+    role_at_organization";
 
 /// A workspace whose clock stands at [`MOMENT`], and its owner.
 pub async fn at_the_moment() -> (Workspace, TestClient) {
@@ -43,7 +35,7 @@ pub async fn at_the_moment() -> (Workspace, TestClient) {
 /// The caller as an embedded user.
 pub async fn embedded(caller: &TestClient) -> Value {
     let me = caller.get("/api/users/@me/").await.ok();
-    let user: Map<_, _> = USER.iter().map(|name| ((*name).to_owned(), me[*name].clone())).collect();
+    let user: Map<_, _> = USER.split(' ').map(|name| (name.to_owned(), me[name].clone())).collect();
     user.into()
 }
 

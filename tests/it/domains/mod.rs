@@ -158,18 +158,9 @@ async fn fields_of_verified_domains_are_ignored_on_create() {
 async fn domain_names_are_accepted_or_rejected_by_their_form() {
     let workspace = Workspace::new().await;
     let list = workspace.organization("domains/");
-    for name in [
-        "test@posthog.com",
-        "💻.com",
-        "--alpha.com",
-        "https://corp.example",
-        "corp.example.",
-        "corp",
-        "CORP.EXAMPLE",
-        "127.0.0.1",
-        "corp.example\nother.example",
-        "corp.exаmple",
-    ] {
+    let bad = "test@posthog.com 💻.com --alpha.com https://corp.example corp.example. corp \
+        CORP.EXAMPLE 127.0.0.1 corp.example\nother.example corp.exаmple";
+    for name in bad.split(' ') {
         let refused = workspace.owner.post(&list, json!({ "domain": name })).await;
         refused.assert_invalid("domain", "invalid_input", BAD_NAME);
     }

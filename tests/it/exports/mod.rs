@@ -374,17 +374,9 @@ async fn export_without_secrets_contains_no_secret() {
     }
     let left_out: BTreeSet<_> =
         tables(whole.as_bytes()).difference(&tables(open.as_bytes())).cloned().collect();
-    let expected = [
-        "api_key_makers",
-        "api_key_uses",
-        "api_keys",
-        "batch_export_secrets",
-        "idempotency",
-        "idempotency_objects",
-        "idempotency_parts",
-        "meta",
-    ];
-    assert_eq!(left_out, expected.map(str::to_owned).into());
+    let expected = "api_key_makers api_key_uses api_keys batch_export_secrets idempotency \
+        idempotency_objects idempotency_parts meta";
+    assert_eq!(left_out, expected.split(' ').map(str::to_owned).collect());
     for line in open.lines().filter(|line| line.contains("\"table\":\"sharing\"")) {
         let line: Value = serde_json::from_str(line).expect("JSON");
         assert!(line["meta"]["token"].is_null() && line["meta"]["replaced"].is_null(), "{line}");

@@ -100,34 +100,14 @@ async fn body_is_checked_before_the_object_and_the_object_before_rights_and_fiel
 #[tokio::test]
 async fn first_invalid_field_in_the_documented_order_is_reported() {
     let (workspace, owner) = Workspace::owned().await;
-    let of_dashboard = [
-        "name",
-        "description",
-        "pinned",
-        "deleted",
-        "use_template",
-        "use_dashboard",
-        "delete_insights",
-        "tags",
-        "restriction_level",
-    ];
-    let of_insight = [
-        "name",
-        "derived_name",
-        "filters",
-        "query",
-        "order",
-        "deleted",
-        "dashboards",
-        "description",
-        "tags",
-        "favorited",
-        "saved",
-    ];
-    for (list, fields) in [
-        (workspace.dashboards(""), &of_dashboard[..]),
-        (workspace.project("insights/"), &of_insight),
-    ] {
+    let of_dashboard = "name description pinned deleted use_template use_dashboard \
+        delete_insights tags restriction_level";
+    let of_insight = "name derived_name filters query order deleted dashboards description tags \
+        favorited saved";
+    for (list, fields) in
+        [(workspace.dashboards(""), of_dashboard), (workspace.project("insights/"), of_insight)]
+    {
+        let fields: Vec<_> = fields.split(' ').collect();
         let (_, one) = owner.create(&list, json!({})).await;
         for (number, first) in fields.iter().enumerate() {
             let invalid = fields[number..].iter().rev().map(|name| (*name, json!([[{}]])));
