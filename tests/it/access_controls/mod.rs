@@ -51,13 +51,12 @@ impl Target {
     /// The first project, all dashboards in it, the first dashboard, and a new insight.
     async fn all(scene: &Scene) -> [Self; 4] {
         let (insight, [_, by_short_id]) = scene.insight().await;
-        let project = scene.workspace.made.project_id;
         let levels = ["viewer", "manager"];
         [
             Self {
                 path: scene.workspace.access_controls(),
                 resource: "project",
-                resource_id: json!(project.to_string()),
+                resource_id: json!(scene.workspace.made.project_id.to_string()),
                 levels: ["member", "admin"],
                 refusal: NOT_ADMIN,
             },

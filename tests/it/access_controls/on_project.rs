@@ -179,12 +179,11 @@ async fn member_who_sees_a_private_project_by_a_role_invites_up_to_its_level() {
     let (role, path) = add_role(&scene.workspace, "Analysts").await;
     add_to_role(&scene.workspace, &path, ANN).await;
     scene.give_everyone("none").await;
-    let project = scene.workspace.made.project_id;
     let list = invites(&scene.workspace, "");
     let invite = |address: &str, level: &str| {
         json!({
             "target_email": format!("{address}@corp.example"),
-            "private_project_access": [{ "id": project, "level": level }],
+            "private_project_access": [{ "id": scene.workspace.made.project_id, "level": level }],
         })
     };
     let hidden = "Project does not exist on this organization, or it is private and you do not have access to it.";

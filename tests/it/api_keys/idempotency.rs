@@ -77,8 +77,7 @@ async fn idempotency_key_reused_with_different_key_permissions_is_rejected() {
     let world = World::new().await;
     let ((one, [web, _]), _) = (&world.one, &world.two);
     let sent = json!({"label": "x", "scopes": ["dashboard:read"]});
-    let owner = &world.workspace.owner;
-    let first = post_once(owner, KEYS, "one", &sent).await;
+    let first = post_once(&world.workspace.owner, KEYS, "one", &sent).await;
     assert_eq!((first.status, &first.body["scoped_teams"]), (201, &json!([])));
     for limits in
         [json!({"projects": [web]}), json!({"organizations": [one]}), json!({"expires_in": 60})]
@@ -87,7 +86,7 @@ async fn idempotency_key_reused_with_different_key_permissions_is_rejected() {
         is_reused(&post_once(&limited, KEYS, "one", &sent).await);
         let own = post_once(&limited, KEYS, &limits.to_string(), &sent).await;
         assert_eq!(own.status, 201, "{}", own.body);
-        is_reused(&post_once(owner, KEYS, &limits.to_string(), &sent).await);
+        is_reused(&post_once(&world.workspace.owner, KEYS, &limits.to_string(), &sent).await);
         is_replayed(
             &post_once(&limited, KEYS, &limits.to_string(), &sent).await,
             &own,

@@ -51,16 +51,15 @@ async fn api_key_is_created_shown_updated_and_revoked() {
     owner.get(at(&made, "").trim_end_matches('/')).await.assert_is(200, shown.clone());
 
     clock.advance(Duration::from_mins(1));
-    let organization = workspace.made.organization_id;
     let sent = json!({
         "label": "desk", "scopes": ["*"], "scoped_teams": [workspace.made.project_id, "1"],
-        "scoped_organizations": [organization.to_string().to_uppercase()],
+        "scoped_organizations": [workspace.made.organization_id.to_string().to_uppercase()],
         "expires_at": "2024-01-01", "id": 5, "value": "phx_mine", "user_id": 7,
     });
     shown["label"] = json!("desk");
     shown["scopes"] = json!(["*"]);
     shown["scoped_teams"] = json!([workspace.made.project_id]);
-    shown["scoped_organizations"] = json!([organization]);
+    shown["scoped_organizations"] = json!([workspace.made.organization_id]);
     shown["expires_at"] = json!("2024-01-01T00:00:00Z");
     owner.patch(&at(&made, ""), sent).await.assert_is(200, shown.clone());
     owner.patch(&at(&made, ""), json!({})).await.assert_is(200, shown.clone());
@@ -193,8 +192,7 @@ async fn invalid_field_errors_have_the_documented_texts() {
 #[tokio::test]
 async fn key_field_of_any_json_type_is_accepted_or_rejected_by_name() {
     let (workspace, _) = Workspace::timed().await;
-    let owner = &workspace.owner;
-    let made = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
+    let made = make(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
     let shapes = each(json!([
         true, 0, -1, 1.5, u64::MAX, 1e300, "", "\u{0}", "x", [], [null], [true], [[]], [{}],
         ["\u{0}"], [u64::MAX], {}, {"0": 1},
@@ -207,10 +205,10 @@ async fn key_field_of_any_json_type_is_accepted_or_rejected_by_name() {
             let mut sent = json!({"label": "x", "scopes": ["user:read"]});
             sent[field] = shape.clone();
             let answer = match field {
-                "grace_seconds" => owner.post(&roll, sent).await,
-                _ => owner.post(KEYS, sent).await,
+                "grace_seconds" => workspace.owner.post(&roll, sent).await,
+                _ => workspace.owner.post(KEYS, sent).await,
             };
-            for answer in [answer, owner.patch(&one, json!({field: shape})).await] {
+            for answer in [answer, workspace.owner.patch(&one, json!({field: shape})).await] {
                 let attr = answer.body["attr"].as_str().unwrap_or_default();
                 let is_named = answer.status == 400 && attr.starts_with(field);
                 let case = format!("{field} {shape}: {} {}", answer.status, answer.body);

@@ -8,10 +8,9 @@ use crate::support::prelude::*;
 #[tokio::test]
 async fn rotated_key_keeps_its_identity_and_has_a_new_value() {
     let (workspace, clock) = Workspace::timed().await;
-    let owner = &workspace.owner;
-    let mut key = owner.get(CURRENT).await.ok();
+    let mut key = workspace.owner.get(CURRENT).await.ok();
     clock.advance(Duration::from_secs(90));
-    let rolled = owner.post(at(&key, "roll").as_str(), json!({})).await.ok();
+    let rolled = workspace.owner.post(at(&key, "roll").as_str(), json!({})).await.ok();
     let value = rolled["value"].as_str().expect("a value");
     assert_ne!(value, workspace.made.api_key);
     key["value"] = json!(value);
@@ -20,8 +19,8 @@ async fn rotated_key_keeps_its_identity_and_has_a_new_value() {
     key["last_used_at"] = rolled["last_used_at"].clone();
     assert_eq!(rolled, key);
     // The request rolled its own key. Without a grace period, the old value is invalid.
-    owner.get(ME).await.is_bad_key();
-    owner.post(&at(&key, "roll/"), json!({})).await.is_bad_key();
+    workspace.owner.get(ME).await.is_bad_key();
+    workspace.owner.post(&at(&key, "roll/"), json!({})).await.is_bad_key();
     let new = holder(&workspace, &rolled);
     key["value"] = json!(null);
     let shown = new.get(CURRENT).await.ok();
@@ -104,16 +103,15 @@ async fn grace_period_ends_when_the_key_expires_or_is_revoked() {
 #[tokio::test]
 async fn second_rotation_ends_the_grace_period_of_the_first() {
     let (workspace, clock) = Workspace::timed().await;
-    let owner = &workspace.owner;
-    let first = make(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
-    let second = roll(owner, &first, 3600).await;
+    let first = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let second = roll(&workspace.owner, &first, 3600).await;
     clock.advance(Duration::from_secs(10));
-    let third = roll(owner, &first, 60).await;
+    let third = roll(&workspace.owner, &first, 60).await;
     let [first, second, third] = [&first, &second, &third].map(|value| holder(&workspace, value));
     first.get(ME).await.is_bad_key();
     assert_eq!(second.get(ME).await.status, 200);
     assert_eq!(third.get(ME).await.status, 200);
-    roll(owner, &third.get(CURRENT).await.ok(), 0).await;
+    roll(&workspace.owner, &third.get(CURRENT).await.ok(), 0).await;
     for caller in [&first, &second, &third] {
         caller.get(ME).await.is_bad_key();
     }
@@ -122,10 +120,9 @@ async fn second_rotation_ends_the_grace_period_of_the_first() {
 #[tokio::test]
 async fn old_value_cannot_extend_its_lifetime() {
     let (workspace, clock) = Workspace::timed().await;
-    let owner = &workspace.owner;
-    let key = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
-    let sibling = make(owner, json!({"label": "y", "scopes": ["user:read"]})).await;
-    roll(owner, &key, 60).await;
+    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
+    let sibling = make(&workspace.owner, json!({"label": "y", "scopes": ["user:read"]})).await;
+    roll(&workspace.owner, &key, 60).await;
     let old = holder(&workspace, &key);
     let more = "This API key cannot change a key with more access: expires_at.";
     for target in [&key, &sibling] {

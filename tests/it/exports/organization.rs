@@ -65,9 +65,8 @@ async fn source() -> Everything {
 }
 
 async fn settle(workspace: &Workspace) {
-    let store = workspace.app.store();
-    while store.write(delete_batch).await.expect("deleted") {}
-    while store.write(continue_listing).await.expect("listed") {}
+    while workspace.app.store().write(delete_batch).await.expect("deleted") {}
+    while workspace.app.store().write(continue_listing).await.expect("listed") {}
 }
 
 fn founding(cell: u64) -> InitialRecords {

@@ -191,10 +191,9 @@ async fn large_responses_to_remote_clients_are_compressed_with_their_own_etag() 
 #[tokio::test]
 async fn small_local_and_non_gzip_responses_are_not_compressed() {
     let workspace = with(&[]).await;
-    let owner = &workspace.owner;
     let list = workspace.dashboards("");
     for _ in 0..12 {
-        owner.post(&list, json!({ "description": "x".repeat(1000) })).await.ok();
+        workspace.owner.post(&list, json!({ "description": "x".repeat(1000) })).await.ok();
     }
     for (path, headers) in [
         (&*list, [GZIP, ("x-forwarded-for", "127.0.0.1")]),
@@ -202,7 +201,7 @@ async fn small_local_and_non_gzip_responses_are_not_compressed() {
         (&*list, [FAR, ("accept-encoding", "gzip;q=0")]),
         (ME, [FAR, GZIP]),
     ] {
-        let answer = owner.fetch(Method::GET, path, &headers, "").await;
+        let answer = workspace.owner.fetch(Method::GET, path, &headers, "").await;
         assert_eq!((answer.status, header(&answer, "content-encoding")), (200, None), "{path}");
         assert!(answer.body.is_object());
     }

@@ -29,10 +29,9 @@ async fn credentials_membership_level_and_method_are_checked_before_body_and_obj
     let organization = workspace.organization("");
     member.fetch(Method::PATCH, &organization, &JSON, MALFORMED).await.assert_denied(text);
     member.patch(&workspace.organization("domains/1/"), json!({})).await.assert_denied(text);
-    let owner = &workspace.owner;
-    owner.fetch(Method::PUT, &one, &JSON, MALFORMED).await.is_wrong_method("PUT");
+    workspace.owner.fetch(Method::PUT, &one, &JSON, MALFORMED).await.is_wrong_method("PUT");
     let unknown = workspace.dashboards("999999/");
-    owner.fetch(Method::PUT, &unknown, &[], "").await.is_wrong_method("PUT");
+    workspace.owner.fetch(Method::PUT, &unknown, &[], "").await.is_wrong_method("PUT");
 }
 
 #[tokio::test]

@@ -133,13 +133,12 @@ async fn insights_are_filtered_by_the_type_of_their_query() {
 #[tokio::test]
 async fn insights_are_filtered_by_absolute_and_relative_times() {
     let (workspace, clock) = Workspace::timed().await;
-    let owner = &workspace.owner;
     // The clock begins at 2023-11-14T22:13:20Z.
-    let (_, old) = make_insight(&workspace, owner, json!({"name": "old"})).await;
+    let (_, old) = make_insight(&workspace, &workspace.owner, json!({"name": "old"})).await;
     clock.advance(Duration::from_hours(40 * 24));
-    make_insight(&workspace, owner, json!({"name": "new"})).await;
+    make_insight(&workspace, &workspace.owner, json!({"name": "new"})).await;
     clock.advance(Duration::from_hours(1));
-    owner.patch(&old, json!({"favorited": true})).await.ok();
+    workspace.owner.patch(&old, json!({"favorited": true})).await.ok();
     clock.advance(Duration::from_hours(1));
     for (query, expected) in [
         ("date_from=-90m", json!(["old", "new"])),
@@ -158,7 +157,7 @@ async fn insights_are_filtered_by_absolute_and_relative_times() {
         ("created_date_from=2023-11-14T22:13:20Z", json!(["new"])),
         ("created_date_from=2023-11-14T22:13:19Z&created_date_to=2023-11-15", json!(["old"])),
     ] {
-        let found = names(owner, &workspace, &format!("?{query}")).await;
+        let found = names(&workspace.owner, &workspace, &format!("?{query}")).await;
         assert_eq!(json!(found), expected, "{query}");
     }
 }

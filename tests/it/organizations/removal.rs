@@ -47,13 +47,12 @@ async fn furnished(workspace: &Workspace) -> (ProjectId, TestClient) {
 
 /// Returns the numbers of a project's remaining records.
 fn left_of_project(workspace: &Workspace, project: ProjectId) -> [usize; 5] {
-    let organization = workspace.made.organization_id;
     [
-        count::<Project>(workspace, &(organization, project)),
-        count::<Settings>(workspace, &(organization, project)),
+        count::<Project>(workspace, &(workspace.made.organization_id, project)),
+        count::<Settings>(workspace, &(workspace.made.organization_id, project)),
         count::<Dashboard>(workspace, &project),
         count::<Details>(workspace, &project),
-        count::<Grant>(workspace, &(organization, project)),
+        count::<Grant>(workspace, &(workspace.made.organization_id, project)),
     ]
 }
 
@@ -148,11 +147,10 @@ async fn organization_is_hidden(
 async fn deleted_organization_is_hidden_before_its_records_are_deleted() {
     let workspace = Workspace::new().await;
     let (project, ann) = furnished(&workspace).await;
-    let organization = workspace.made.organization_id;
-    let before = left_of_organization(&workspace, organization);
+    let before = left_of_organization(&workspace, workspace.made.organization_id);
     assert_eq!((before[..4].to_vec(), before[4] > 3), (vec![2, 2, 2, 2], true));
     delete_organization(&workspace).await;
-    assert_eq!(left_of_organization(&workspace, organization), before);
+    assert_eq!(left_of_organization(&workspace, workspace.made.organization_id), before);
     organization_is_hidden(&workspace, project, &[&workspace.owner, &ann]).await;
     workspace.assert_file_valid().await;
 
@@ -162,7 +160,7 @@ async fn deleted_organization_is_hidden_before_its_records_are_deleted() {
 
     workspace.app.wake_maintenance();
     workspace.completes_deletions().await;
-    assert_eq!(left_of_organization(&workspace, organization), [0; 5]);
+    assert_eq!(left_of_organization(&workspace, workspace.made.organization_id), [0; 5]);
     assert_eq!(left_of_project(&workspace, project), [0; 5]);
     workspace.assert_file_valid().await;
     let mine = workspace.owner.get("/api/organizations/").await.ok();

@@ -82,15 +82,14 @@ impl ManyRoles {
 
     /// Asserts that every role of the first organization has one state everywhere. Returns how many list the user.
     async fn roles_that_list_the_user(&self) -> usize {
-        let owner = &self.workspace.owner;
         let path = self.workspace.organization("roles/");
-        let list = owner.get(&format!("{path}?limit=1000")).await.ok();
+        let list = self.workspace.owner.get(&format!("{path}?limit=1000")).await.ok();
         let mut listing = 0;
         for role in list["results"].as_array().expect("roles") {
             let one = format!("{path}{}/", role["id"].as_str().expect("an id"));
             let members = &role["members"];
-            assert_eq!(owner.get(&one).await.ok()["members"], *members);
-            let page = owner.get(&format!("{one}role_memberships/")).await.ok();
+            assert_eq!(self.workspace.owner.get(&one).await.ok()["members"], *members);
+            let page = self.workspace.owner.get(&format!("{one}role_memberships/")).await.ok();
             let count = members.as_array().expect("members").len();
             assert_eq!((&page["results"], &page["count"]), (members, &json!(count)));
             listing += count;

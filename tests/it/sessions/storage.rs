@@ -40,9 +40,8 @@ async fn signed_in() -> (Workspace, [SignedIn; 2]) {
     let workspace = Workspace::new().await;
     let sessions =
         [sign_in(&workspace, &workspace.made.api_key).await, sign_in_by_link(&workspace).await];
-    let user = workspace.made.user_id;
-    workspace.app.create_sign_in_link(user, true).await.expect("a link");
-    add_request(&workspace, user).await;
+    workspace.app.create_sign_in_link(workspace.made.user_id, true).await.expect("a link");
+    add_request(&workspace, workspace.made.user_id).await;
     assert_eq!(sizes(workspace.app.store()), [2, 2, 1, 1, 1, 1]);
     (workspace, sessions)
 }
@@ -118,11 +117,10 @@ async fn sessions_survive_a_restart() {
 async fn maintenance_deletes_sessions_that_ended_and_links_and_requests_that_expired() {
     let (workspace, clock) = Workspace::timed().await;
     let app = &workspace.app;
-    let user = workspace.made.user_id;
     let key = make(&workspace.owner, json!({ "label": "x", "scopes": ["*"] })).await;
     sign_in(&workspace, key["value"].as_str().expect("a value")).await;
-    app.create_sign_in_link(user, false).await.expect("a link");
-    add_request(&workspace, user).await;
+    app.create_sign_in_link(workspace.made.user_id, false).await.expect("a link");
+    add_request(&workspace, workspace.made.user_id).await;
     workspace.owner.delete(&at(&key, "")).await.assert_empty(204);
     let kept = sign_in(&workspace, &workspace.made.api_key).await;
     // The sign-in above deleted the session of the revoked key.

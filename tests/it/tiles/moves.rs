@@ -144,17 +144,16 @@ async fn moving_a_missing_tile_or_to_a_missing_dashboard_returns_404() {
 #[tokio::test]
 async fn moving_a_tile_requires_edit_access_to_both_dashboards() {
     let scene = Scene::new().await;
-    let owner = &scene.workspace.owner;
     let ann = scene.workspace.member("ann", Level::Member).await;
-    owner.patch(&scene.to.1, json!({"restriction_level": 37})).await.ok();
+    scene.workspace.owner.patch(&scene.to.1, json!({"restriction_level": 37})).await.ok();
     let text = "You don't have edit permissions for the destination dashboard.";
     ann.patch(&scene.path(), scene.sent()).await.assert_denied(text);
-    owner.patch(&scene.from.1, json!({"restriction_level": 37})).await.ok();
+    scene.workspace.owner.patch(&scene.from.1, json!({"restriction_level": 37})).await.ok();
     let text = "You don't have edit permissions for this dashboard.";
     ann.patch(&scene.path(), scene.sent()).await.assert_denied(text);
     ann.patch(&scene.path(), json!({})).await.assert_denied(text);
     scene.is_unmoved().await;
-    owner.patch(&scene.path(), scene.sent()).await.assert_empty(200);
+    scene.workspace.owner.patch(&scene.path(), scene.sent()).await.assert_empty(200);
 }
 
 #[tokio::test]
@@ -206,9 +205,8 @@ async fn content_already_on_the_destination_is_not_moved_there() {
 async fn concurrent_move_and_deletion_leave_a_valid_file() {
     for round in 0..8 {
         let scene = Scene::new().await;
-        let owner = &scene.workspace.owner;
         let removed = if round % 2 == 0 { &scene.from.1 } else { &scene.to.1 };
-        let (one, other) = (owner.clone(), owner.clone());
+        let (one, other) = (scene.workspace.owner.clone(), scene.workspace.owner.clone());
         let (path, sent, removed) = (scene.path(), scene.sent(), removed.clone());
         let moving = tokio::spawn(async move { one.patch(&path, sent).await });
         let removing = tokio::spawn(async move {

@@ -32,7 +32,6 @@ async fn take(
     ones: &mut Vec<String>,
     (which, what, one, two): Step,
 ) -> TestResponse {
-    let owner = &workspace.owner;
     let path = ones[which % ones.len()].clone();
     let sent = match what {
         0 => json!({"tiles": [{"id": one, "deleted": two % 2 == 0}]}),
@@ -46,7 +45,7 @@ async fn take(
         6 | 7 => json!({"deleted": false}),
         8 => {
             let sent = json!({"use_dashboard": one % 5, "duplicate_tiles": two % 3 == 0});
-            let made = owner.post(&workspace.dashboards(""), sent).await;
+            let made = workspace.owner.post(&workspace.dashboards(""), sent).await;
             if let Some(id) = made.body["id"].as_u64() {
                 ones.push(workspace.dashboards(&format!("{id}/")));
             }
@@ -54,10 +53,10 @@ async fn take(
         }
         _ => {
             let sent = json!({"tile": {"id": one}, "toDashboard": two % 5});
-            return owner.patch(&format!("{path}move_tile/"), sent).await;
+            return workspace.owner.patch(&format!("{path}move_tile/"), sent).await;
         }
     };
-    owner.patch(&path, sent).await
+    workspace.owner.patch(&path, sent).await
 }
 
 /// For each insight, the tiles that it lists, and the tiles that show it.
