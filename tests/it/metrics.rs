@@ -77,7 +77,7 @@ async fn every_request_is_counted_once_under_its_matched_route() {
     owner.send(Method::HEAD, &list, None).await;
     nobody.get(&list).await;
     owner.delete(&list).await;
-    owner.get("/api/users/@me/").await.ok();
+    owner.get(ME).await.ok();
     owner.get("/api/users/%40me/").await.ok();
     nobody.get("/nowhere/").await;
     let numbers = Numbers::of(&workspace).await;
@@ -88,7 +88,7 @@ async fn every_request_is_counted_once_under_its_matched_route() {
         ("GET", dashboards, "4xx", 1),
         ("GET", dashboards, "5xx", 0),
         ("other", dashboards, "4xx", 1),
-        ("GET", "/api/users/@me/", "2xx", 2),
+        ("GET", ME, "2xx", 2),
         ("other", "unmatched", "4xx", 1),
     ] {
         let found = numbers.requests(method, route, status);

@@ -143,7 +143,7 @@ async fn backup_of_another_workspace_replaces_nothing() {
     assert_eq!(refused, "the backup is of another workspace; restore it into an empty database");
     assert!(!scene.path("restoring.replaced-now").exists());
     let app = scene.serve("node");
-    assert_eq!(client(&app, &first.made).get("/api/users/@me/").await.status, 200);
+    assert_eq!(client(&app, &first.made).get(ME).await.status, 200);
     app.close().await;
 }
 

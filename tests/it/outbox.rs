@@ -294,10 +294,10 @@ async fn messages_queued_before_the_worker_starts_are_sent_unless_older_than_thr
     office.postman.stop().await;
     let old = office.post("old@corp.example").await;
     office.clock.advance(72 * HOUR + TICK);
-    let id = office.post("ann@corp.example").await;
+    let id = office.post(ANN).await;
     assert!(office.find(id).is_some());
     let mut office = office.restart().await;
-    office.sends_to("ann@corp.example").await;
+    office.sends_to(ANN).await;
     office.is_gone(id).await;
     office.is_gone(old).await;
     office.ends().await;
@@ -306,8 +306,8 @@ async fn messages_queued_before_the_worker_starts_are_sent_unless_older_than_thr
 #[tokio::test]
 async fn failed_message_is_retried_with_exponential_backoff_up_to_an_hour() {
     let mut office = Office::open().await;
-    office.server.refuse("ann@corp.example");
-    let id = office.post("ann@corp.example").await;
+    office.server.refuse(ANN);
+    let id = office.post(ANN).await;
     let waits = [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600];
     let mut now = START;
     for (tries, wait) in (1..).zip(waits) {
@@ -331,8 +331,8 @@ async fn failed_message_is_retried_with_exponential_backoff_up_to_an_hour() {
 #[tokio::test]
 async fn message_is_dropped_after_three_days_of_failures() {
     let mut office = Office::open().await;
-    office.server.refuse("ann@corp.example");
-    let id = office.post("ann@corp.example").await;
+    office.server.refuse(ANN);
+    let id = office.post(ANN).await;
     office.tried(id, 1).await;
     office.clock.advance(72 * HOUR);
     office.tried(id, 2).await;
@@ -395,12 +395,12 @@ async fn message_is_retried_if_the_mail_server_is_unreachable() {
     office.postman.stop().await;
     let clock = Clock::Manual(office.clock.clone());
     office.postman = postman(office.app.store(), clock, &nowhere, office.timeout);
-    let id = office.post("ann@corp.example").await;
+    let id = office.post(ANN).await;
     office.tried(id, 1).await;
     assert!(log::lines_about(id)[0]["error"].as_str().unwrap().contains("refused"));
     let mut office = office.restart().await;
     office.clock.advance(Duration::from_secs(5));
-    office.sends_to("ann@corp.example").await;
+    office.sends_to(ANN).await;
     office.ends().await;
 }
 
@@ -408,10 +408,10 @@ async fn message_is_retried_if_the_mail_server_is_unreachable() {
 async fn silent_mail_server_times_out_without_delaying_requests() {
     let office = Office::within(Duration::from_millis(300)).await;
     office.server.next([ServerBehavior::Silent]);
-    let id = office.post("ann@corp.example").await;
+    let id = office.post(ANN).await;
     eventually("the mail is being sent", || (office.server.connections() == 1).then_some(())).await;
     let owner = TestClient::of(router(office.app.clone()), &office.made.api_key);
-    owner.get("/api/users/@me/").await.ok();
+    owner.get(ME).await.ok();
     owner.post("/api/organizations/", json!({ "name": "Meanwhile" })).await.ok();
     assert_eq!(office.tried(id, 1).await.due_at, START.plus_seconds(5));
     let error = format!("{} took longer than 300ms", office.server.address);
@@ -423,7 +423,7 @@ async fn silent_mail_server_times_out_without_delaying_requests() {
 async fn missing_reply_to_quit_causes_no_delay_and_no_duplicate() {
     let mut office = Office::within(Duration::from_hours(1)).await;
     office.server.next([ServerBehavior::NoGoodbye]);
-    office.delivers("ann@corp.example").await;
+    office.delivers(ANN).await;
     office.rests().await;
     office.ends().await;
 }
@@ -431,7 +431,7 @@ async fn missing_reply_to_quit_causes_no_delay_and_no_duplicate() {
 #[tokio::test]
 async fn address_receives_one_mail_a_minute_in_any_case_and_from_any_sender() {
     let mut office = Office::open().await;
-    office.delivers("ann@corp.example").await;
+    office.delivers(ANN).await;
     let second = office.post("ANN@corp.example").await;
     let third = office.post("Ann@corp.example").await;
     office.rests().await;
@@ -561,26 +561,26 @@ async fn records_of_attempts_are_deleted_after_an_hour() {
 #[tokio::test]
 async fn clock_set_back_causes_neither_duplicates_nor_endless_waiting() {
     let mut office = Office::open().await;
-    office.delivers("ann@corp.example").await;
+    office.delivers(ANN).await;
     office.server.refuse("bob@corp.example");
     let bob = office.post("bob@corp.example").await;
     office.tried(bob, 1).await;
-    let second = office.put(organization(), invite("ann@corp.example")).await;
+    let second = office.put(organization(), invite(ANN)).await;
 
     // The clock goes back ten seconds: the minute between mails still counts.
     let mut office = office.reopen(ManualClock::at(START.plus_seconds(-10))).await;
     office.rests().await;
     assert!(office.find(second).is_some());
     office.clock.advance(Duration::from_secs(10) + MINUTE);
-    office.sends_to("ann@corp.example").await;
+    office.sends_to(ANN).await;
     office.is_gone(second).await;
 
     // The clock goes back a year: mails sent in the future no longer count, and messages waiting until then are due.
     office.rests().await;
-    let third = office.put(organization(), invite("ann@corp.example")).await;
+    let third = office.put(organization(), invite(ANN)).await;
     let tried = office.tried(bob, 2).await.attempts;
     let mut office = office.reopen(ManualClock::at(START.plus_seconds(-365 * 86_400))).await;
-    office.sends_to("ann@corp.example").await;
+    office.sends_to(ANN).await;
     office.is_gone(third).await;
     assert!(office.tried(bob, tried + 1).await.due_at < START);
     // One is of Ann's mail, and one of the attempt to send Bob's.
@@ -620,16 +620,16 @@ async fn message_that_cannot_be_rendered_or_recorded_delays_no_other() {
     office.sends_to("unrecorded@x.example").await;
     office.is_gone(id).await;
     assert_eq!(log::lines_about(id)[0]["level"], "ERROR");
-    office.post("ann@corp.example").await;
-    office.sends_to("ann@corp.example").await;
+    office.post(ANN).await;
+    office.sends_to(ANN).await;
     office.ends().await;
 }
 
 #[tokio::test]
 async fn waiting_message_is_not_written_again_and_not_sent_once_it_is_cancelled() {
     let mut office = Office::open().await;
-    office.delivers("ann@corp.example").await;
-    let second = office.post("ann@corp.example").await;
+    office.delivers(ANN).await;
+    let second = office.post(ANN).await;
     for _ in 0..3 {
         office.rests().await;
     }
@@ -671,7 +671,7 @@ async fn stop_finishes_and_records_the_current_delivery_and_starts_no_other() {
         letters.push(office.put(sender, invite(&format!("{name}@corp.example"))).await);
     }
     office.postman.wake();
-    office.sends_to("ann@corp.example").await;
+    office.sends_to(ANN).await;
     office.sends_to("bob@corp.example").await;
     tokio::join!(office.postman.stop(), async { office.server.release() });
     let waiting: Vec<_> = letters.iter().map(|id| office.find(*id).is_some()).collect();
@@ -692,7 +692,7 @@ async fn service_wakes_the_mail_worker_for_new_messages() {
     let (app, _) = create(&path, config, &InitialRecords::default()).unwrap();
     for _ in 0..3 {
         // The invite does not exist, so the mail worker deletes the message without sending it.
-        let (id, about) = (OutboxMessageId(unique()), invite("ann@corp.example"));
+        let (id, about) = (OutboxMessageId(unique()), invite(ANN));
         app.operate(move |tx, now| outbox::enqueue(tx, id, organization(), about.clone(), now))
             .await
             .unwrap();
@@ -802,7 +802,7 @@ async fn kill_between_two_mails_loses_none_and_repeats_no_recorded_one() {
     let mut server = MailServer::start();
     server.next([ServerBehavior::Accept, ServerBehavior::Hold]);
     let process = Process::start(&path, &server);
-    assert_eq!(server.mail().await.to, ["ann@corp.example"]);
+    assert_eq!(server.mail().await.to, [ANN]);
     assert_eq!(server.mail().await.to, ["bob@corp.example"]);
     // The second mail is being sent, so the first is recorded.
     drop(process);
@@ -821,7 +821,7 @@ async fn mail_accepted_during_a_write_failure_is_recorded_later_and_not_repeated
     let mut server = MailServer::start();
     server.next([ServerBehavior::Hold, ServerBehavior::Hold]);
     let process = Process::start(&path, &server);
-    assert_eq!(server.mail().await.to, ["ann@corp.example"]);
+    assert_eq!(server.mail().await.to, [ANN]);
     process.limit_files(Some(0));
     server.release();
     process.says("could not record the outcome of a mail; retrying");

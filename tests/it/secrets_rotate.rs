@@ -109,7 +109,7 @@ async fn secret_rotation_replaces_live_events_tokens_and_keeps_api_keys() {
         assert!(!seen.contains(&now));
         seen.push(now);
         for value in &values {
-            assert_eq!(workspace.with_key(value).get("/api/users/@me/").await.status, 200);
+            assert_eq!(workspace.with_key(value).get(ME).await.status, 200);
         }
     }
     // The same after a restart: with an empty key cache, and with the secret from the file.
@@ -117,7 +117,7 @@ async fn secret_rotation_replaces_live_events_tokens_and_keeps_api_keys() {
     let app = App::new(workspace.open_store(), Config::default()).expect("served");
     for value in &values {
         let caller = TestClient::of(router(app.clone()), value);
-        assert_eq!(caller.get("/api/users/@me/").await.status, 200);
+        assert_eq!(caller.get(ME).await.status, 200);
     }
     let again = TestClient::of(router(app.clone()), &workspace.made.api_key);
     assert_eq!(again.get(&project).await.ok()["live_events_token"], seen[3]);

@@ -1,7 +1,7 @@
 //! A clock that stood ahead and was set back: what was made meanwhile has an end that is years away, and is not valid until
 //! then.
 
-use crate::api_keys::{ME, at, holder, make};
+use crate::api_keys::{at, holder, make};
 use crate::support::idempotency::post_once;
 use crate::support::prelude::*;
 use crate::support::sessions::{SignedIn, browser, sign_in_by_link};

@@ -7,7 +7,6 @@ pub use crate::support::signup::Offer;
 const UNKNOWN: &str = "The provided invite ID is not valid.";
 const EXPIRED: &str = "This invite has expired. Please ask your admin for a new one.";
 const OTHER: &str = "This invite is intended for another email address.";
-const ME: &str = "/api/users/@me/";
 
 /// Invites an address to the first organization.
 pub async fn offer(workspace: &Workspace, email: &str, level: i64) -> Offer {

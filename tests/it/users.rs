@@ -2,8 +2,6 @@
 
 use crate::support::prelude::*;
 
-const ME: &str = "/api/users/@me/";
-
 /// Returns the current organization and project in a response.
 fn place(me: &Value) -> (Value, Value) {
     (me["organization"]["id"].clone(), me["team"]["id"].clone())
@@ -114,7 +112,7 @@ async fn invalid_or_too_long_user_field_is_rejected_and_nothing_is_changed() {
             "invalid_choice",
             "\"king\" is not a valid choice.",
         ),
-        ("set_current_organization", json!("x"), "invalid_input", "Must be a valid UUID."),
+        ("set_current_organization", json!("x"), "invalid_input", BAD_UUID),
         ("set_current_team", json!("x"), "invalid_input", "A valid integer is required."),
     ] {
         let mut sent = json!({ "first_name": "Changed" });
@@ -270,7 +268,7 @@ async fn organization_with_a_key_ban_is_hidden_from_its_members() {
     assert_eq!((&me["organization"], &me["team"]), (&json!(null), &json!(null)));
     assert_eq!(me["organizations"], json!([]));
     let only = json!({ "projects": [workspace.made.project_id] });
-    let limited = workspace.limited_key("ann@corp.example", &["*"], only).await;
+    let limited = workspace.limited_key(ANN, &["*"], only).await;
     assert_eq!(limited.get(ME).await.ok()["team"], json!(null));
     let id = workspace.made.organization_id;
     let refused = ann.patch(ME, json!({ "set_current_organization": id })).await;

@@ -35,3 +35,19 @@ pub use super::workspace::{
     JSON, Level, OWNER, TestClient, TestResponse, Workspace, column, eventually, eventually_async,
     in_organization, new_user, redacted, with_clock, with_clock_at,
 };
+
+/// The address of a member of many tests, and of no other user.
+pub const ANN: &str = "ann@corp.example";
+/// The path of the caller's own user.
+pub const ME: &str = "/api/users/@me/";
+/// The id of nothing.
+pub const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
+
+/// Refusals that several resources have in common.
+pub const NO_ACCESS: &str = "You don't have access to the project.";
+pub const VIEWER: &str = "You do not have viewer access to this resource.";
+pub const EDITOR: &str = "You do not have editor access to this resource.";
+pub const NO_EDIT: &str = "You don't have edit permissions for this dashboard.";
+pub const TOO_LOW: &str = "Your organization access level is insufficient.";
+pub const NOT_ALLOWED: &str = "You do not have permission to perform this action.";
+pub const BAD_UUID: &str = "Must be a valid UUID.";

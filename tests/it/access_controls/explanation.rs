@@ -11,7 +11,7 @@ use steward::testing::resources::projects::grants::{Grant, GrantLevel};
 use steward::testing::resources::shared::access_objects::Kind;
 use steward::testing::resources::shared::access_subject::Subject;
 
-use crate::dashboards::access::{Scene, VIEWER};
+use crate::dashboards::access::Scene;
 use crate::support::prelude::*;
 
 use super::decided;
@@ -140,7 +140,7 @@ impl Service {
             subjects.push(Subject::Role(RoleId(role.as_str().unwrap().parse().expect("a uuid"))));
         }
         for caller in [&scene.ann, &scene.bob] {
-            let me = caller.get("/api/users/@me/").await.ok();
+            let me = caller.get(ME).await.ok();
             subjects.push(Subject::User(UserId(me["id"].as_u64().expect("an id"))));
         }
         Self { scene, subjects }
@@ -266,7 +266,7 @@ impl Service {
         if reads {
             own.assert_is(200, page(json!([entry])));
         } else if expected.rule == "project_default" {
-            own.assert_denied("You don't have access to the project.");
+            own.assert_denied(NO_ACCESS);
         } else {
             own.assert_denied(VIEWER);
         }

@@ -11,19 +11,16 @@ mod roles;
 
 use steward::testing::resources::projects::grants::{self, GrantLevel};
 
-use crate::dashboards::access::{Scene, VIEWER, minute};
+use crate::dashboards::access::{Scene, minute};
 use crate::support::prelude::*;
 
-const ANN: &str = "ann@corp.example";
 const BOB: &str = "bob@corp.example";
 const MAX: &str = "max@corp.example";
 const NOT_ADMIN: &str = "Must be admin to modify project permissions.";
 const NOT_MANAGER: &str = "Must be manager to modify dashboard permissions.";
 const NOT_ORGANIZATION_ADMIN: &str =
     "Must be an Organization admin to modify project-wide permissions.";
-const NO_ACCESS: &str = "You don't have access to the project.";
 const BAD_MEMBER: &str = "Invalid organization member id. Use the 'id' field from the /api/organizations/<organization_id>/members/ endpoint.";
-const BAD_UUID: &str = "Must be a valid UUID.";
 const OTHER_TARGET: &str =
     "Cannot modify access controls for a resource different from the URL target.";
 
@@ -453,7 +450,7 @@ async fn access_granted_by_an_invite_never_lowers_an_existing_grant() {
     let [on_project, ..] = Target::all(&scene).await;
     let organization = scene.workspace.made.organization_id;
     let project = scene.workspace.made.project_id;
-    let user = UserId(scene.ann.get("/api/users/@me/").await.ok()["id"].as_u64().expect("an id"));
+    let user = UserId(scene.ann.get(ME).await.ok()["id"].as_u64().expect("an id"));
     for (of, level, levels) in [
         (project, GrantLevel::None, &[][..]),
         (project, GrantLevel::Member, &["member"]),

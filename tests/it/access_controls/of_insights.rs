@@ -1,6 +1,6 @@
 //! `/api/projects/:project_id/insights/:id/access/`: what each member may do with an insight, and why.
 
-use crate::dashboards::access::{Scene, VIEWER};
+use crate::dashboards::access::Scene;
 use crate::dashboards::make;
 use crate::support::prelude::*;
 
@@ -106,7 +106,7 @@ async fn restricted_dashboards_keep_members_from_editing_their_insights() {
     // Max made the restricted dashboard, Ann collaborates on it, and Cleo made the insight.
     let (id, restricted) = make(&scene.workspace, &scene.max, json!({ "name": "B" })).await;
     scene.max.patch(&restricted, json!({ "restriction_level": 37 })).await.ok();
-    let ann = scene.workspace.uuid("ann@corp.example").await;
+    let ann = scene.workspace.uuid(ANN).await;
     let sent = json!({ "user_uuid": ann, "level": 37 });
     scene.max.post(&format!("{restricted}collaborators/"), sent).await.ok();
     let (_, [insight, _]) = scene.insight().await;
@@ -165,6 +165,6 @@ async fn access_to_an_insight_is_filtered_and_refused_like_that_to_a_dashboard()
     scene.bob.get(&path("")).await.assert_denied(VIEWER);
     let refused = scene.ann.get(&path("?access_level=admin")).await;
     assert_eq!((refused.status, &refused.body["attr"]), (400, &json!("access_level")));
-    let key = scene.workspace.key("ann@corp.example", &["access_control:read"]).await;
+    let key = scene.workspace.key(ANN, &["access_control:read"]).await;
     assert_eq!(key.get(&path("")).await.ok()["count"], 1);
 }

@@ -1,10 +1,10 @@
 //! `/api/projects/:project_id/dashboards/:id/access/`: what each member may do with a dashboard, and why.
 
-use crate::dashboards::access::{BAD_LEVEL, Scene, VIEWER};
+use crate::dashboards::access::{BAD_LEVEL, Scene};
 use crate::dashboards::embedded;
 use crate::support::prelude::*;
 
-use super::{BAD_UUID, decided};
+use super::decided;
 
 impl Scene {
     fn access(&self, query: &str) -> String {
@@ -92,7 +92,7 @@ async fn access_of_a_member_has_exactly_these_fields_for_callers_who_read_the_ru
     let scene = Scene::new().await;
     let me = embedded(&scene.ann).await;
     let entry = json!({
-        "user": me, "organization_member": scene.workspace.membership("ann@corp.example").await,
+        "user": me, "organization_member": scene.workspace.membership(ANN).await,
         "access_level": "editor", "can_edit_access_levels": false, "because": because(NO_RULES),
     });
     let page = page(json!([entry]));
@@ -112,7 +112,7 @@ async fn access_of_a_member_has_exactly_these_fields_for_callers_who_read_the_ru
     scene.bob.get(&scene.access("")).await.assert_denied(VIEWER);
     scene.bob.get(&scene.access("?user=@me")).await.assert_denied(VIEWER);
     let (eve, _) = scene.workspace.outsider("eve").await;
-    let foreign = eve.get("/api/users/@me/").await.ok()["uuid"].clone();
+    let foreign = eve.get(ME).await.ok()["uuid"].clone();
     let foreign = scene.access(&format!("?user={}", foreign.as_str().expect("a uuid")));
     assert_eq!(scene.owner().get(&foreign).await.ok()["count"], 0);
 }
@@ -123,7 +123,7 @@ async fn reasons_of_a_collaborator_of_a_role_in_a_private_project_are_complete()
     let readers = scene.role("Readers", &["ann"]).await;
     let writers = scene.role("Writers", &["ann", "bob"]).await;
     scene.restrict(37).await;
-    scene.workspace.add_collaborator(&scene.one, "ann@corp.example").await;
+    scene.workspace.add_collaborator(&scene.one, ANN).await;
     let on_project = scene.workspace.access_controls();
     let of_all = scene.of_all();
     for (path, sent) in [
@@ -247,15 +247,14 @@ async fn key_that_may_not_list_members_reads_only_the_access_of_its_user() {
     let role = scene.role("Readers", &["ann"]).await;
     let sent = json!({ "role": role, "access_level": "viewer" });
     scene.owner().put(&scene.controls(), sent).await.ok();
-    let email = "ann@corp.example";
     let bob = scene.workspace.uuid("bob@corp.example").await;
     let project = json!({ "projects": [scene.workspace.made.project_id] });
     let scopes = ["access_control:read", "organization:read", "organization_member:read"];
-    let limited = scene.workspace.limited_key(email, &scopes, project).await;
-    for key in [&limited, &scene.workspace.key(email, &["access_control:read"]).await] {
+    let limited = scene.workspace.limited_key(ANN, &scopes, project).await;
+    for key in [&limited, &scene.workspace.key(ANN, &["access_control:read"]).await] {
         for query in ["", "?user=@me", "?access_level=viewer", "?search=ann", "?limit=1"] {
             let page = key.get(&scene.access(query)).await.ok();
-            assert_eq!((&page["count"], emails(&page)), (&json!(1), vec![email]), "{query}");
+            assert_eq!((&page["count"], emails(&page)), (&json!(1), vec![ANN]), "{query}");
             let rule = &page["results"][0]["because"][7];
             assert_eq!((&rule["role"], &rule["role_name"]), (&role, &Value::Null), "{query}");
             assert_eq!(rule["decided"], true);
@@ -266,8 +265,8 @@ async fn key_that_may_not_list_members_reads_only_the_access_of_its_user() {
         }
     }
     // The scopes for members and for roles show the names of members and of roles.
-    let members = scene.workspace.key(email, &[scopes[0], scopes[2]]).await;
-    let everything = scene.workspace.key(email, &scopes).await;
+    let members = scene.workspace.key(ANN, &[scopes[0], scopes[2]]).await;
+    let everything = scene.workspace.key(ANN, &scopes).await;
     for (key, name) in [(members, Value::Null), (everything, json!("Readers"))] {
         let page = key.get(&scene.access("")).await.ok();
         assert_eq!(page["count"], 6);

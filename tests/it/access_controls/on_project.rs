@@ -4,7 +4,7 @@ use crate::dashboards::access::minute;
 use crate::support::invites::invites;
 use crate::support::prelude::*;
 
-use super::{ANN, NO_ACCESS, NOT_ADMIN, NOT_MANAGER, NOT_ORGANIZATION_ADMIN, Scene};
+use super::{NOT_ADMIN, NOT_MANAGER, NOT_ORGANIZATION_ADMIN, Scene};
 
 impl Scene {
     fn on_project(&self) -> String {
@@ -30,7 +30,7 @@ impl Scene {
         caller.get(&self.workspace.project("")).await.assert_not_found("Not found.");
         caller.get(&self.on_project()).await.assert_denied(NO_ACCESS);
         caller.get(&self.workspace.dashboards("")).await.assert_denied(NO_ACCESS);
-        let me = caller.get("/api/users/@me/").await.ok();
+        let me = caller.get(ME).await.ok();
         assert_eq!((&me["team"], &me["organization"]["teams"]), (&Value::Null, &json!([])));
     }
 
@@ -126,11 +126,10 @@ async fn admin_of_a_project_by_a_role_edits_its_rules_and_no_organization() {
     let as_admin = json!({ "role": role["id"], "access_level": "admin" });
     scene.ann.put(&scene.on_project(), as_admin).await.ok();
 
-    let low = "Your organization access level is insufficient.";
     let roles = scene.workspace.organization("roles/");
-    scene.ann.post(&roles, json!({ "name": "Mine" })).await.assert_denied(low);
-    scene.ann.patch(&path, json!({ "name": "Mine" })).await.assert_denied(low);
-    scene.ann.patch(&scene.workspace.organization(""), json!({})).await.assert_denied(low);
+    scene.ann.post(&roles, json!({ "name": "Mine" })).await.assert_denied(TOO_LOW);
+    scene.ann.patch(&path, json!({ "name": "Mine" })).await.assert_denied(TOO_LOW);
+    scene.ann.patch(&scene.workspace.organization(""), json!({})).await.assert_denied(TOO_LOW);
     let sent = json!({ "resource": "dashboard", "access_level": "viewer" });
     scene.grant("max", "admin").await;
     for caller in [&scene.ann, &scene.max, &scene.creator] {

@@ -8,7 +8,7 @@ use proptest::test_runner::{Config as Cases, TestRunner};
 use steward::testing::resources::shared::access_objects::Kind;
 use steward::testing::resources::shared::access_subject::Subject;
 
-use crate::dashboards::access::{EDITOR, Scene, VIEWER, allows};
+use crate::dashboards::access::{Scene, allows};
 use crate::dashboards::make;
 use crate::support::prelude::*;
 
@@ -68,7 +68,7 @@ impl World {
             numbers.push(number);
         }
         let user = async |client: &TestClient| {
-            let me = client.get("/api/users/@me/").await.ok();
+            let me = client.get(ME).await.ok();
             Subject::User(UserId(me["id"].as_u64().expect("an id")))
         };
         let mut subjects = vec![Subject::Everyone];

@@ -4,7 +4,7 @@ use steward::testing::resources::access_controls::rules::BY_ROLE;
 use steward::testing::resources::shared::access_objects::Kind;
 use steward::testing::resources::shared::access_subject::Subject;
 
-use crate::dashboards::access::{Scene, VIEWER, whole};
+use crate::dashboards::access::{Scene, whole};
 use crate::support::prelude::*;
 
 impl Scene {
@@ -54,7 +54,7 @@ async fn leaving_a_role_or_deleting_it_takes_effect_at_once() {
     // Leaving the organization ends the role membership, so that it does not apply after a return.
     scene.join(&role, "ann").await;
     scene.leave("ann").await;
-    scene.workspace.rejoin("ann@corp.example", Level::Member).await;
+    scene.workspace.rejoin(ANN, Level::Member).await;
     assert_eq!(scene.level_of_ann().await, "editor");
     scene.join(&role, "ann").await;
     scene.role_rule(&role, "manager").await;

@@ -17,9 +17,6 @@ use crate::support::batch_exports::with;
 use crate::support::prelude::*;
 use crate::tiles::{put_insight, put_texts};
 
-const ANN: &str = "ann@corp.example";
-const ME: &str = "/api/users/@me/";
-
 /// Returns the one entry that is not in `known`.
 #[track_caller]
 fn new_entry(workspace: &Workspace, known: &[Entry]) -> Entry {

@@ -59,7 +59,7 @@ async fn expired_log_entries_and_their_counts_are_deleted() {
     let workspace = Workspace::with(kept_for(DAY * 365, &clock)).await;
     let owner = &workspace.owner;
     make(&workspace, owner, json!({ "name": "old" })).await;
-    owner.patch("/api/users/@me/", json!({ "first_name": "Ola" })).await.ok();
+    owner.patch(ME, json!({ "first_name": "Ola" })).await.ok();
     assert_eq!(entries(&workspace).len(), 3);
     clock.advance(DAY * 100);
     let (_, one) = make(&workspace, owner, json!({ "name": "new" })).await;

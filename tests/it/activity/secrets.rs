@@ -244,8 +244,8 @@ async fn projects(walk: &mut Walk) {
 async fn dashboards(walk: &mut Walk) {
     let none = || json!({});
     walk.workspace.member("ann", Level::Member).await;
-    let uuid = json!(walk.workspace.uuid("ann@corp.example").await);
-    let member = walk.workspace.membership("ann@corp.example").await;
+    let uuid = json!(walk.workspace.uuid(ANN).await);
+    let member = walk.workspace.membership(ANN).await;
     let (created, updated) = ("Dashboard created", "Dashboard updated");
     let sent = json!({ "use_template": "DEFAULT_APP" });
     let made = walk.does("dashboards_create", &[], sent, created).await;

@@ -131,7 +131,7 @@ impl World {
             Step::RemoveLast => drop(owner.delete(&project(2)).await),
             Step::Key => {
                 let limits = json!({ "organizations": [self.workspace.made.organization_id] });
-                self.workspace.limited_key("ann@corp.example", &["*"], limits).await;
+                self.workspace.limited_key(ANN, &["*"], limits).await;
             }
             Step::Rename => {
                 owner.patch(&self.workspace.organization(""), json!({ "name": "Renamed" })).await;

@@ -4,7 +4,7 @@
 use steward::testing::idempotency::StoredResponse;
 
 use crate::api_keys::limits::{PLACES, SCOPES, World};
-use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make};
+use crate::api_keys::{CURRENT, KEYS, at, holder, make};
 use crate::idempotency::{is_replayed, is_reused, post_once, stored};
 use crate::support::prelude::*;
 

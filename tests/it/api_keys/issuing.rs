@@ -1,7 +1,7 @@
 //! Tests that a key cannot grant more access than it has, and that omitted fields default to its own limits.
 
 use crate::api_keys::limits::{PLACES, SCOPES, World, text};
-use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make};
+use crate::api_keys::{CURRENT, KEYS, at, holder, make};
 use crate::support::prelude::*;
 
 const EXPIRY: &str = "This API key cannot grant more access than it has: expires_at.";

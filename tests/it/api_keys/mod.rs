@@ -16,7 +16,6 @@ pub use crate::support::api_keys::{KEYS, at, make};
 
 pub const CURRENT: &str = "/api/personal_api_keys/@current/";
 const PLACES: &str = "scoped_organizations";
-pub const ME: &str = "/api/users/@me/";
 /// The initial time of a workspace with a manual clock.
 pub const BEGAN: &str = "2023-11-14T22:13:20Z";
 
@@ -122,7 +121,7 @@ async fn current_key_endpoint_shows_the_presented_key() {
 async fn keys_of_other_users_return_404() {
     let (workspace, max) = Workspace::with_member("max", Level::Owner).await;
     let theirs = max.get(CURRENT).await.ok();
-    let nobodys = json!({"id": "01890000-0000-7000-8000-000000000000"});
+    let nobodys = json!({"id": UNKNOWN});
     for key in [&theirs, &nobodys, &json!({"id": "7"}), &json!({"id": "@me"})] {
         let (one, roll) = (at(key, ""), at(key, "roll/"));
         workspace.owner.get(&one).await.assert_not_found("Not found.");
@@ -245,7 +244,7 @@ async fn key_can_only_be_limited_to_accessible_organizations_and_projects() {
     let teams = "You must be a member of all teams that you are scoping the key to.";
     let organizations =
         "You must be a member of all organizations that you are scoping the key to.";
-    let (mine, nowhere) = (workspace.made.project_id, "01890000-0000-7000-8000-000000000000");
+    let (mine, nowhere) = (workspace.made.project_id, UNKNOWN);
     for (field, named, detail) in [
         ("scoped_teams", json!([mine, other["project_id"]]), teams),
         ("scoped_teams", json!([hidden]), teams),

@@ -9,20 +9,14 @@ const OPERATIONS: &str = "/api/personal_api_keys/operations/";
 
 /// Refusals by the rule of an operation, with a text of the authorization: members create demo projects only, and the
 /// session is of another user.
-const REFUSED_BY_RULE: [(&str, &str); 2] = [
-    ("organizations_projects_create", "Your organization access level is insufficient."),
-    ("users_sessions_destroy", "Not found."),
-];
+const REFUSED_BY_RULE: [(&str, &str); 2] =
+    [("organizations_projects_create", TOO_LOW), ("users_sessions_destroy", "Not found.")];
 
 /// Whether the authorization of the route refused the request, and not the rule of the operation.
 fn is_refused(row: &RouteSpec, answer: &TestResponse) -> bool {
     let detail = answer.body["detail"].as_str().unwrap_or_default();
     let starts = ["API key", "Organization ", "Project not found.", "Not found."];
-    let whole = [
-        "Your organization access level is insufficient.",
-        "You do not have permission to perform this action.",
-        "You don't have access to the project.",
-    ];
+    let whole = [TOO_LOW, NOT_ALLOWED, NO_ACCESS];
     [401, 403, 404].contains(&answer.status)
         && (whole.contains(&detail) || starts.iter().any(|start| detail.starts_with(start)))
         && !REFUSED_BY_RULE.contains(&(row.operation, detail))
@@ -184,6 +178,5 @@ async fn reasons_name_only_organizations_that_the_asking_key_may_see() {
     assert_eq!(reason(&workspace.owner).await, (json!(false), json!(banned)));
     let limits = json!({ "organizations": [workspace.made.organization_id] });
     let limited = workspace.limited_key(OWNER, &["*"], limits).await;
-    let hidden = "You do not have permission to perform this action.";
-    assert_eq!(reason(&limited).await, (json!(false), json!(hidden)));
+    assert_eq!(reason(&limited).await, (json!(false), json!(NOT_ALLOWED)));
 }

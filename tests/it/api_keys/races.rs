@@ -3,7 +3,7 @@
 use futures_util::future::join;
 use steward::testing::resources::api_keys::ApiKey;
 
-use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make};
+use crate::api_keys::{CURRENT, KEYS, at, holder, make};
 use crate::support::prelude::*;
 
 /// Sends the same POST from all callers at once.

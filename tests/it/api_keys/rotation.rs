@@ -2,7 +2,7 @@
 
 use steward::testing::resources::api_keys::{ApiKey, Grantors, record_use};
 
-use crate::api_keys::{BEGAN, CURRENT, KEYS, ME, at, holder, make, roll};
+use crate::api_keys::{BEGAN, CURRENT, KEYS, at, holder, make, roll};
 use crate::support::prelude::*;
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn restrictions_of_a_key_apply_to_its_old_value() {
     }
     workspace.remove_member("max@corp.example").await;
     for caller in [&old, &new] {
-        caller.get(&list).await.assert_denied("You don't have access to the project.");
+        caller.get(&list).await.assert_denied(NO_ACCESS);
         assert_eq!(caller.get(ME).await.ok()["organizations"], json!([]));
     }
     workspace.set_active("max@corp.example", false).await;

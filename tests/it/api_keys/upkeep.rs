@@ -3,7 +3,7 @@
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 
 use crate::activity::entries;
-use crate::api_keys::{KEYS, ME, at, holder, make};
+use crate::api_keys::{KEYS, at, holder, make};
 use crate::support::prelude::*;
 
 #[tokio::test]

@@ -83,7 +83,7 @@ async fn revoked(workspace: &Workspace) -> TestClient {
     let made = Operation::KeyCreate(new_key(OWNER, "short-lived"));
     let made = workspace.run_operation(made).await;
     let caller = workspace.with_key(made["value"].as_str().expect("a key"));
-    caller.get("/api/users/@me/").await.ok();
+    caller.get(ME).await.ok();
     let id = serde_json::from_value(made["id"].clone()).expect("an id");
     workspace.run_operation(Operation::KeyRevoke { id }).await;
     caller
@@ -101,11 +101,9 @@ fn on_a_stranger(row: &RouteSpec) -> Verdict {
         PathTarget::Caller if is_own(row) => Verdict::Missing("Not found."),
         PathTarget::Caller | PathTarget::Organizations => Verdict::LetIn,
         PathTarget::Project => Verdict::Missing("Not found."),
-        PathTarget::InProject => {
-            Verdict::Denied("You don't have access to the project.".to_owned())
-        }
+        PathTarget::InProject => Verdict::Denied(NO_ACCESS.to_owned()),
         PathTarget::Organization | PathTarget::OrganizationProject => {
-            Verdict::Denied("You do not have permission to perform this action.".to_owned())
+            Verdict::Denied(NOT_ALLOWED.to_owned())
         }
     }
 }
@@ -188,7 +186,7 @@ fn on_nothing(row: &RouteSpec) -> Verdict {
 /// The verdict for a member at this level.
 fn on_level(row: &RouteSpec, level: Level) -> Verdict {
     if level < row.requirements.level {
-        Verdict::Denied("Your organization access level is insufficient.".to_owned())
+        Verdict::Denied(TOO_LOW.to_owned())
     } else {
         Verdict::LetIn
     }
@@ -238,7 +236,7 @@ async fn callers_without_access_are_rejected_on_every_route() {
         .await
         .ok();
     let mut nothing = at.clone();
-    nothing.set("{organization_id}", "01890000-0000-7000-8000-000000000000".to_owned());
+    nothing.set("{organization_id}", UNKNOWN.to_owned());
     nothing.set("{project_id}", "999999".to_owned());
     let narrow = workspace.key(OWNER, &["notebook:write"]).await;
     let (stranger, _) = workspace.outsider("eve").await;
@@ -331,9 +329,7 @@ async fn private_project_is_closed_to_members_on_every_route() {
     for row in routes().specs() {
         let verdict = match PathTarget::of(row.path) {
             PathTarget::OrganizationProject | PathTarget::Project => Verdict::Missing("Not found."),
-            PathTarget::InProject => {
-                Verdict::Denied("You don't have access to the project.".to_owned())
-            }
+            PathTarget::InProject => Verdict::Denied(NO_ACCESS.to_owned()),
             _ => continue,
         };
         let answer = fire(&member, row, &at.fill(row.path)).await;

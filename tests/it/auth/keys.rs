@@ -6,8 +6,6 @@ use crate::dashboards::access::allows;
 use crate::support::new_key;
 use crate::support::prelude::*;
 
-const ME: &str = "/api/users/@me/";
-
 async fn authorized(workspace: &Workspace, header: &str) -> TestResponse {
     workspace.anonymous().fetch(Method::GET, ME, &[("authorization", header)], "").await
 }

@@ -2,9 +2,6 @@
 
 use crate::support::prelude::*;
 
-const ANN: &str = "ann@corp.example";
-const NO_ACCESS: &str = "You don't have access to the project.";
-
 /// A plain member of the workspace, who reads and creates dashboards.
 struct Ann {
     workspace: Workspace,

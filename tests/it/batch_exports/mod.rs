@@ -10,7 +10,6 @@ use crate::support::batch_exports::to;
 pub use crate::support::batch_exports::{nowhere, with};
 use crate::support::prelude::*;
 
-pub const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
 const MOMENT: &str = "Datetime has wrong format. Use one of these formats instead: \
                       YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
 
@@ -233,7 +232,7 @@ async fn organization_path_requires_project_id_on_create() {
     assert_eq!(workspace.owner.get(&list_of(&workspace)).await.ok()["results"][0], made.body);
     let sent = with(nowhere("a"), json!({ "project_id": foreign["project_id"] }));
     let refused = stranger.post(&list, sent).await;
-    refused.assert_denied("You do not have permission to perform this action.");
+    refused.assert_denied(NOT_ALLOWED);
     workspace.assert_file_valid().await;
 }
 

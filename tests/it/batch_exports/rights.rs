@@ -6,8 +6,6 @@ use crate::support::batch_exports::to;
 use crate::support::idempotency::stored;
 use crate::support::prelude::*;
 
-const NO_ACCESS: &str = "You don't have access to the project.";
-
 /// Creates a project in the first organization. Returns its id.
 async fn project(workspace: &Workspace, name: &str, private: bool) -> u64 {
     let made = workspace.add_project(json!({ "name": name, "access_control": private })).await;
@@ -40,7 +38,7 @@ impl Mixed {
         let hidden = project(&workspace, "Hidden", true).await;
         let ann = workspace.member("ann", Level::Member).await;
         let path = format!("/api/projects/{shown}/");
-        workspace.set_rule(&path, Some("ann@corp.example"), "member").await;
+        workspace.set_rule(&path, Some(ANN), "member").await;
         let open = workspace.made.project_id.0;
         let mut exports = Vec::new();
         for turn in 0..3 {

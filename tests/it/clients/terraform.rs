@@ -141,7 +141,7 @@ async fn project_settings_are_set_below_environments_and_read_back() {
 async fn role_and_its_membership_are_created_read_and_destroyed() {
     let (workspace, owner) = Workspace::owned().await;
     workspace.member("ann", Level::Member).await;
-    let uuid = workspace.uuid("ann@corp.example").await;
+    let uuid = workspace.uuid(ANN).await;
     let roles = workspace.organization("roles/");
     let role = create(&owner, &roles, json!({"name": "Engineers"})).await;
     let shown = owner.get(&role).await.ok();
@@ -152,7 +152,7 @@ async fn role_and_its_membership_are_created_read_and_destroyed() {
     let made = owner.post(&memberships, json!({"user_uuid": uuid})).await;
     assert_eq!(made.status, 201, "{}", made.body);
     assert_eq!(made.body["role_id"], shown["id"]);
-    assert_eq!(made.body["user"]["email"], "ann@corp.example");
+    assert_eq!(made.body["user"]["email"], ANN);
     assert!(made.body["joined_at"].is_string() && made.body["user"]["uuid"] == uuid);
     let membership = format!("{memberships}{}/", made.body["id"].as_str().expect("an id"));
     reads_back(&owner.get(&membership).await.ok(), &made.body);
@@ -193,7 +193,7 @@ async fn remove_rule(caller: &TestClient, path: &str, mut sent: Value) {
 #[tokio::test]
 async fn access_to_a_project_is_set_and_removed_and_ends_as_none_for_everyone() {
     let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
-    let member = workspace.membership("ann@corp.example").await;
+    let member = workspace.membership(ANN).await;
     let role = add_role(&workspace, "Engineers").await.0["id"].clone();
     for subject in [json!({"organization_member": member}), json!({"role": role})] {
         for level in ["member", "admin"] {
@@ -213,7 +213,7 @@ async fn access_to_a_project_is_set_and_removed_and_ends_as_none_for_everyone() 
 async fn rules_on_kinds_and_on_a_dashboard_are_set_and_removed() {
     let (workspace, owner) = Workspace::owned().await;
     workspace.member("ann", Level::Member).await;
-    let member = workspace.membership("ann@corp.example").await;
+    let member = workspace.membership(ANN).await;
     let role = add_role(&workspace, "Engineers").await.0["id"].clone();
     let board = owner.post(DASHBOARDS, json!({"name": "A"})).await.ok()["id"].to_string();
     let on_one = format!("{DASHBOARDS}{board}/access_controls/");

@@ -5,9 +5,6 @@ use steward::testing::http::routes::{PageAccess, PageSpec};
 
 use crate::support::prelude::*;
 
-/// A UUID that names nothing.
-const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
-
 pub fn path_of(page: &PageSpec, workspace: &Workspace) -> String {
     page.path
         .replace("{project_id}", &workspace.made.project_id.to_string())

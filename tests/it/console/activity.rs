@@ -198,7 +198,7 @@ async fn log_is_filtered_by_links() {
 
     let page = visitor.get(&format!("{base}?user=nobody&activity=created")).await;
     page.assert_shows(400, "Activity");
-    assert!(text(page.between("role=\"alert\">", "</p>")).contains("Must be a valid UUID."));
+    assert!(text(page.between("role=\"alert\">", "</p>")).contains(BAD_UUID));
     page.assert_has(&["<option value=\"created\" selected>Created</option>"]);
     page.assert_has(&["<option value=\"nobody\" selected>By another user</option>"]);
 }

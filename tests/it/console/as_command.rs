@@ -70,7 +70,7 @@ async fn displayed_json_has_no_character_that_disguises_it() {
     ];
     let name: String = hidden.iter().collect();
     let settings = json!({ "notification_settings": { "a": name } });
-    workspace.owner.patch("/api/users/@me/", settings).await.ok();
+    workspace.owner.patch(ME, settings).await.ok();
     let form = owner.get(PROFILE).await.form("form");
     assert!(!form.value("notification_settings").contains(hidden), "{form:?}");
     assert!(form.value("notification_settings").contains("\\u202e"), "{form:?}");

@@ -106,13 +106,13 @@ async fn session_that_ends_while_a_form_arrives_changes_nothing() {
     let html = String::from_utf8(page.bytes).expect("UTF-8");
     assert_eq!(page.status, 401, "{html}");
     assert!(html.contains("Your session has ended") && html.contains("Eve"), "the form is kept");
-    assert_eq!(workspace.owner.get("/api/users/@me/").await.ok()["first_name"], "Olga");
+    assert_eq!(workspace.owner.get(ME).await.ok()["first_name"], "Olga");
 }
 
 #[tokio::test]
 async fn huge_and_strange_forms_change_nothing() {
     let (workspace, owner) = Visitor::in_new_workspace().await;
-    let me = async || -> Value { workspace.owner.get("/api/users/@me/").await.ok() };
+    let me = async || -> Value { workspace.owner.get(ME).await.ok() };
     let before = me().await;
     let deep = format!("first_name{}=x", ".a".repeat(5_000));
     for (media, body, status) in [

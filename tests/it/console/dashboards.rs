@@ -206,7 +206,7 @@ async fn pages_show_objects_with_numbers_beyond_64_bits() {
     let owner = &workspace.owner;
     let numbers = r#"{"v":[12345678901234567890123,-12345678901234567890123,1.50,1e400]}"#;
     let numbers: Value = serde_json::from_str(numbers).expect("JSON");
-    owner.patch("/api/users/@me/", json!({ "notification_settings": numbers })).await.ok();
+    owner.patch(ME, json!({ "notification_settings": numbers })).await.ok();
     let board = json!({ "name": "Large", "filters": numbers });
     let board = owner.post(&workspace.dashboards(""), board).await.ok()["id"].to_string();
     let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);

@@ -16,16 +16,15 @@ const NEW_INSIGHT: &str = "/console/projects/1/insights/new/";
 #[tokio::test]
 async fn form_sends_only_what_was_changed() {
     let workspace = Workspace::new().await;
-    let me = "/api/users/@me/";
     let settings = json!({ "first_name": "Ada", "notification_settings": { "a": [1] } });
-    workspace.owner.patch(me, settings).await.ok();
+    workspace.owner.patch(ME, settings).await.ok();
     let mut owner = Visitor::owner(&workspace).await;
     let form = owner.open(PROFILE, "Profile").await.form("form");
     assert_eq!(form.value("first_name"), "Ada");
     assert_eq!(form.value("notification_settings"), "{\n  \"a\": [\n    1\n  ]\n}");
-    let before = workspace.owner.get(me).await.ok();
+    let before = workspace.owner.get(ME).await.ok();
     owner.submit(&form).await.assert_leads_to("/console/profile/?done=profile-saved");
-    assert_eq!(workspace.owner.get(me).await.ok(), before, "nothing was changed");
+    assert_eq!(workspace.owner.get(ME).await.ok(), before, "nothing was changed");
     let changed = form.with("last_name", "Lovelace").with("role_at_organization", "data");
     let shown = owner.submit(&changed.clone().with("_show", "command")).await;
     let command = shown.command();
@@ -34,7 +33,7 @@ async fn form_sends_only_what_was_changed() {
     assert!(command.starts_with("curl -X PATCH "), "{command}");
     assert_eq!(shown.form("form").value("last_name"), "Lovelace");
     assert_eq!(owner.submit(&changed).await.location(), "/console/profile/?done=profile-saved");
-    let after = workspace.owner.get(me).await.ok();
+    let after = workspace.owner.get(ME).await.ok();
     assert_eq!([&after["last_name"], &after["role_at_organization"]], ["Lovelace", "data"]);
     owner.get("/console/profile/?done=profile-saved").await.assert_has(&["<p>Profile saved.</p>"]);
     assert!(!owner.get("/console/profile/?done=profile-evil").await.html.contains("data-notice"));
@@ -114,9 +113,8 @@ async fn pages_speak_to_people_and_not_of_requests() {
 #[tokio::test]
 async fn form_of_an_older_version_is_merged_with_what_others_have_changed() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let me = "/api/users/@me/";
     let form = owner.get(PROFILE).await.form("form");
-    workspace.owner.patch(me, json!({ "first_name": "Grace", "theme_mode": "dark" })).await.ok();
+    workspace.owner.patch(ME, json!({ "first_name": "Grace", "theme_mode": "dark" })).await.ok();
     let mine = form.with("first_name", "Ada").with("last_name", "Lovelace");
     let page = owner.submit(&mine).await.showing(412, "Profile");
     let table = page.between("aria-label=\"Changes since you opened the page\">", "</table>");
@@ -126,9 +124,9 @@ async fn form_of_an_older_version_is_merged_with_what_others_have_changed() {
     let merged = page.form("form");
     let values = ["first_name", "last_name", "theme_mode"].map(|name| merged.value(name));
     assert_eq!(values, ["Ada", "Lovelace", "dark"]);
-    assert_eq!(workspace.owner.get(me).await.ok()["first_name"], "Grace");
+    assert_eq!(workspace.owner.get(ME).await.ok()["first_name"], "Grace");
     assert_eq!(owner.submit(&merged).await.location(), "/console/profile/?done=profile-saved");
-    let after = workspace.owner.get(me).await.ok();
+    let after = workspace.owner.get(ME).await.ok();
     let stored = ["first_name", "last_name", "theme_mode"].map(|name| &after[name]);
     assert_eq!(stored, ["Ada", "Lovelace", "dark"]);
     // The same form again: what it wants is already stored.

@@ -59,7 +59,7 @@ async fn first_steps_are_shown_until_all_are_done() {
         assert!(steps.contains("<a href=\"/console/keys/new/\">Create a key for a program</a>"));
     }
     workspace.owner.patch(&workspace.organization(""), json!({ "name": "Corp" })).await.ok();
-    let invite = json!({ "target_email": "ann@corp.example" });
+    let invite = json!({ "target_email": ANN });
     workspace.owner.post(&workspace.organization("invites/"), invite).await.ok();
     let page = owner.get(HOME).await;
     assert_eq!(page.html.matches("<span class=\"tag good\">Done</span>").count(), 2);
@@ -72,14 +72,13 @@ async fn first_steps_are_shown_until_all_are_done() {
 async fn first_steps_are_dismissed_for_one_user() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     workspace.member("ann", Level::Admin).await;
-    let key = workspace.key("ann@corp.example", &["*"]).await.key.expect("a key");
-    let me = "/api/users/@me/";
+    let key = workspace.key(ANN, &["*"]).await.key.expect("a key");
     let seen = json!({ "has_seen_product_intro_for": { "other": 1 } });
-    workspace.owner.patch(me, seen).await.ok();
+    workspace.owner.patch(ME, seen).await.ok();
     assert!(owner.get(HOME).await.html.contains("First steps"));
     assert_eq!(owner.submit(&dismiss()).await.location(), HOME);
     assert!(!owner.get(HOME).await.html.contains("First steps"));
-    let seen = workspace.owner.get(me).await.ok()["has_seen_product_intro_for"].clone();
+    let seen = workspace.owner.get(ME).await.ok()["has_seen_product_intro_for"].clone();
     assert_eq!(seen, json!({ "other": 1, "console_first_steps": true }));
     let admin = Visitor::with_key(&workspace, &key).await;
     let page = admin.get(HOME).await;
@@ -97,7 +96,7 @@ async fn start_page_shows_pinned_dashboards_changes_invites_and_keys_that_expire
         let sent = json!({ "name": name, "pinned": pinned, "description": "Who stays" });
         workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
     }
-    let invite = json!({ "target_email": "ann@corp.example" });
+    let invite = json!({ "target_email": ANN });
     workspace.owner.post(&workspace.organization("invites/"), invite).await.ok();
     let day = 24 * 60 * 60;
     for (label, seconds) in [("Soon", 13 * day), ("Later", 15 * day)] {

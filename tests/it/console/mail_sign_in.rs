@@ -160,7 +160,7 @@ async fn session_by_mail_does_what_its_user_may_and_creates_a_key() {
         client.post("/api/personal_api_keys/", json!({ "label": "new", "scopes": ["*"] })).await;
     assert_eq!(made.status, 201, "{}", made.body);
     let key = scene.workspace.with_key(made.body["value"].as_str().expect("a key"));
-    assert_eq!(key.get("/api/users/@me/").await.ok()["email"], OWNER);
+    assert_eq!(key.get(ME).await.ok()["email"], OWNER);
 }
 
 #[tokio::test]
@@ -338,10 +338,10 @@ async fn code_signs_nobody_in_after_a_deactivation_a_rotation_or_enforced_single
     let mut scene = Scene::new().await;
     scene.workspace.member("ann", Level::Member).await;
     let mut browser = scene.browser("192.0.2.7");
-    browser.post(ASK, &[("email", "ann@corp.example")]).await;
+    browser.post(ASK, &[("email", ANN)]).await;
     let mail = scene.server.mail().await;
     for active in [false, true] {
-        scene.workspace.set_active("ann@corp.example", active).await;
+        scene.workspace.set_active(ANN, active).await;
         assert_refused(&browser.post(CODE, &[("code", &code(&mail))]).await, INVALID_CODE);
     }
     assert_eq!(scene.stored(0).await, 0);
@@ -483,7 +483,7 @@ async fn strangers_keep_no_mail_from_a_browser_in_which_the_user_signed_in() {
 async fn only_the_proof_for_this_user_and_service_makes_a_browser_known() {
     let scene = Scene::new().await;
     scene.workspace.member("ann", Level::Member).await;
-    let of_ann = scene.workspace.key("ann@corp.example", &["*"]).await;
+    let of_ann = scene.workspace.key(ANN, &["*"]).await;
     let [known] = known_browsers(&scene).await;
     let proof = known.known_cookie.clone().expect("a cookie");
     assert_eq!((proof.len(), &proof[..14]), (14 + 43, "steward-known="));

@@ -50,7 +50,7 @@ async fn list_offers_the_levels_that_the_session_may_give() {
     let member = workspace.member("ben", Level::Member).await.key.expect("a key");
     let uuids = [
         workspace.uuid(OWNER).await,
-        workspace.uuid("ann@corp.example").await,
+        workspace.uuid(ANN).await,
         workspace.uuid("ben@corp.example").await,
     ];
     let admin = Visitor::with_key(&workspace, &admin).await;
@@ -176,7 +176,7 @@ async fn member_page_lists_what_the_member_may_do_in_the_projects_of_the_viewer(
     let rules = format!("/api/projects/{}/access_controls/", hidden["id"]);
     workspace.owner.put(&rules, json!({ "role": role["id"], "access_level": "admin" })).await.ok();
     let of_ben = format!("{}{}/", list(&workspace), workspace.uuid("ben@corp.example").await);
-    let of_ann = format!("{}{}/", list(&workspace), workspace.uuid("ann@corp.example").await);
+    let of_ann = format!("{}{}/", list(&workspace), workspace.uuid(ANN).await);
     let owner = Visitor::owner(&workspace).await;
     let page = owner.get(&of_ben).await;
     let row = page.between("/access/\"><bdi>Payroll</bdi>", "</tr>");

@@ -73,7 +73,7 @@ async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name()
     workspace.member("mia", Level::Member).await;
     let member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
     let page = member.open(&path, "Organization settings").await;
-    page.assert_has(&["Your organization access level is insufficient."]);
+    page.assert_has(&[TOO_LOW]);
     page.assert_lacks(&["settings/delete/"]);
 
     let question = owner.get(&format!("{path}delete/")).await;

@@ -9,8 +9,6 @@ use crate::dashboards::make;
 use crate::support::prelude::*;
 
 pub const BEGAN: &str = "2025-01-02T03:04:05Z";
-pub const VIEWER: &str = "You do not have viewer access to this resource.";
-pub const EDITOR: &str = "You do not have editor access to this resource.";
 pub const BAD_LEVEL: &str = "Invalid access level. Must be one of: none, viewer, editor, manager";
 
 pub fn minute() -> Duration {
@@ -159,11 +157,7 @@ pub fn allows(answer: &TestResponse, allowed: bool, refusal: &str) {
 async fn access_rules_are_checked_before_restriction_and_fields() {
     let scene = Scene::new().await;
     scene.creator.patch(&scene.one, json!({ "restriction_level": 37 })).await.ok();
-    scene
-        .ann
-        .patch(&scene.one, json!({ "name": [] }))
-        .await
-        .assert_denied("You don't have edit permissions for this dashboard.");
+    scene.ann.patch(&scene.one, json!({ "name": [] })).await.assert_denied(NO_EDIT);
     for level in ["none", "viewer"] {
         scene.rule(Some("ann"), level).await;
         for sent in [json!({}), json!({ "name": [] }), json!({ "restriction_level": 21 })] {

@@ -5,8 +5,6 @@ use crate::dashboards::access::{BEGAN, Scene, minute};
 use crate::dashboards::embedded;
 use crate::support::prelude::*;
 
-const EDIT: &str = "You don't have edit permissions for this dashboard.";
-const BAD_UUID: &str = "Must be a valid UUID.";
 const LOWEST: &str = "Cannot add collaborators to a dashboard on the lowest restriction level.";
 const STAYS: &str = "Cannot remove collaborators from a dashboard on the lowest restriction level.";
 const ONLY_EDIT: &str = "Only edit access can be explicitly specified currently.";
@@ -23,7 +21,7 @@ async fn restricted() -> Scene {
 }
 
 async fn uuid(caller: &TestClient) -> Value {
-    caller.get("/api/users/@me/").await.ok()["uuid"].clone()
+    caller.get(ME).await.ok()["uuid"].clone()
 }
 
 impl Scene {
@@ -61,7 +59,7 @@ async fn collaborator_is_added_listed_edits_and_is_removed() {
     let scene = restricted().await;
     let path = scene.collaborators();
     scene.ann.get(&path).await.assert_is(200, json!([]));
-    scene.ann.patch(&scene.one, json!({ "name": "B" })).await.assert_denied(EDIT);
+    scene.ann.patch(&scene.one, json!({ "name": "B" })).await.assert_denied(NO_EDIT);
 
     let added = scene.add(&scene.creator, &scene.ann).await;
     let ann = shown(&scene, &added.body["id"], &scene.ann, BEGAN).await;
@@ -79,7 +77,7 @@ async fn collaborator_is_added_listed_edits_and_is_removed() {
     }
     scene.remove(&scene.admin, &scene.ann).await.assert_empty(204);
     scene.max.get(&path).await.assert_is(200, json!([bob]));
-    scene.ann.patch(&scene.one, json!({ "name": "C" })).await.assert_denied(EDIT);
+    scene.ann.patch(&scene.one, json!({ "name": "C" })).await.assert_denied(NO_EDIT);
     scene.bob.patch(&scene.one, json!({ "name": "C" })).await.ok();
     scene.workspace.assert_file_valid().await;
 }
@@ -112,7 +110,7 @@ async fn adding_a_collaborator_fails_with_the_first_applicable_error() {
 
     // Rights are checked before fields.
     for sent in [json!({}), json!({ "user_uuid": ann, "level": 37 })] {
-        scene.max.post(&scene.collaborators(), sent).await.assert_denied(EDIT);
+        scene.max.post(&scene.collaborators(), sent).await.assert_denied(NO_EDIT);
     }
     let of = |user: &Value, level: Value| json!({ "user_uuid": user, "level": level });
     let refused = |detail: &str| Refusal::of_body("invalid_input", detail);
@@ -174,10 +172,10 @@ async fn values_of_the_wrong_type_are_rejected() {
 async fn removing_a_collaborator_fails_with_the_first_applicable_error() {
     let scene = restricted().await;
     scene.add(&scene.creator, &scene.ann).await.ok();
-    scene.remove(&scene.bob, &scene.ann).await.assert_denied(EDIT);
+    scene.remove(&scene.bob, &scene.ann).await.assert_denied(NO_EDIT);
     let path = scene.collaborators();
-    scene.bob.delete(&format!("{path}nonsense/")).await.assert_denied(EDIT);
-    for who in ["nonsense", "01890000-0000-7000-8000-000000000000", "@me", "5"] {
+    scene.bob.delete(&format!("{path}nonsense/")).await.assert_denied(NO_EDIT);
+    for who in ["nonsense", UNKNOWN, "@me", "5"] {
         scene.creator.delete(&format!("{path}{who}/")).await.assert_not_found("Not found.");
     }
     scene.remove(&scene.creator, &scene.bob).await.assert_not_found("Not found.");
@@ -195,7 +193,7 @@ async fn collaborator_can_add_others_and_remove_themselves() {
     scene.remove(&scene.ann, &scene.bob).await.assert_empty(204);
     assert_eq!(scene.ann.patch(&scene.one, json!({ "restriction_level": 21 })).await.status, 403);
     scene.ann.delete(&format!("{}@me/", scene.collaborators())).await.assert_empty(204);
-    scene.add(&scene.ann, &scene.bob).await.assert_denied(EDIT);
+    scene.add(&scene.ann, &scene.bob).await.assert_denied(NO_EDIT);
     assert_eq!(scene.listed().await, [] as [Value; 0]);
 }
 
@@ -206,19 +204,19 @@ async fn inactive_collaborators_are_hidden_and_former_members_deleted() {
         scene.add(&scene.creator, who).await.ok();
     }
     let (ann, bob) = (uuid(&scene.ann).await, uuid(&scene.bob).await);
-    scene.workspace.set_active("ann@corp.example", false).await;
+    scene.workspace.set_active(ANN, false).await;
     assert_eq!(scene.listed().await, vec![bob.clone()]);
     let sent = json!({ "user_uuid": ann, "level": 37 });
     let again = scene.creator.post(&scene.collaborators(), sent).await;
     again.assert_invalid_body("invalid_input", NOBODY);
-    scene.workspace.set_active("ann@corp.example", true).await;
+    scene.workspace.set_active(ANN, true).await;
     assert_eq!(scene.listed().await, [ann.clone(), bob]);
     scene.ann.patch(&scene.one, json!({})).await.ok();
 
     scene.leave("bob").await;
     assert_eq!(scene.listed().await, [ann]);
     scene.workspace.rejoin("bob@corp.example", Level::Member).await;
-    scene.bob.patch(&scene.one, json!({})).await.assert_denied(EDIT);
+    scene.bob.patch(&scene.one, json!({})).await.assert_denied(NO_EDIT);
     scene.add(&scene.creator, &scene.bob).await.ok();
     scene.bob.patch(&scene.one, json!({})).await.ok();
     // A collaborator whom the list leaves out can be deleted too.
@@ -242,7 +240,7 @@ async fn private_project_collaborators_need_a_grant() {
     scene.ann.patch(&scene.one, json!({ "name": "B" })).await.ok();
     // An admin of the project by a grant has no inherent right to edit.
     scene.grant("bob", "admin").await;
-    scene.bob.patch(&scene.one, json!({ "name": "C" })).await.assert_denied(EDIT);
+    scene.bob.patch(&scene.one, json!({ "name": "C" })).await.assert_denied(NO_EDIT);
     scene.add(scene.owner(), &scene.bob).await.ok();
     scene.bob.patch(&scene.one, json!({ "name": "C" })).await.ok();
     scene.workspace.assert_file_valid().await;

@@ -3,7 +3,6 @@
 use crate::dashboards::access::{Scene, allows};
 use crate::support::prelude::*;
 
-const EDIT: &str = "You don't have edit permissions for this dashboard.";
 const RESTRICT: &str = "Only the dashboard owner and project admins have the restriction rights required to change the dashboard's restriction level.";
 
 /// A scene whose dashboard has this restriction level.
@@ -58,7 +57,7 @@ async fn only_creator_admins_and_collaborators_edit_a_dashboard_at_level_37() {
         caller.patch(&scene.one, json!({"description": "d"})).await.ok();
     }
     scene.shows(&scene.max, &json!([37, 37, 21, "editor", "v1"])).await;
-    scene.workspace.add_collaborator(&scene.one, "ann@corp.example").await;
+    scene.workspace.add_collaborator(&scene.one, ANN).await;
     scene.shows(&scene.ann, &json!([37, 37, 37, "editor", "v1"])).await;
     scene.ann.patch(&scene.one, json!({"description": "d"})).await.ok();
     let before = scene.creator.get(&scene.one).await.ok();
@@ -69,7 +68,7 @@ async fn only_creator_admins_and_collaborators_edit_a_dashboard_at_level_37() {
         json!({"deleted": false}),
         json!({"restriction_level": 21}),
     ] {
-        scene.max.patch(&scene.one, sent).await.assert_denied(EDIT);
+        scene.max.patch(&scene.one, sent).await.assert_denied(NO_EDIT);
     }
     scene.creator.get(&scene.one).await.assert_is(200, before);
     scene.max.delete(&scene.one).await.assert_empty(405);
@@ -84,7 +83,7 @@ async fn only_creator_and_admins_change_the_restriction_level() {
             assert_eq!(changed["restriction_level"], level);
             assert_eq!(changed["effective_restriction_level"], level);
             assert_eq!(changed["access_control_version"], version);
-            allows(&scene.max.patch(&scene.one, json!({})).await, level == 21, EDIT);
+            allows(&scene.max.patch(&scene.one, json!({})).await, level == 21, NO_EDIT);
         }
     }
     for level in [json!(37), json!("37")] {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
 
-use crate::dashboards::access::{Scene, VIEWER, minute};
+use crate::dashboards::access::{Scene, minute};
 use crate::dashboards::{detail, embedded, item, make};
 use crate::support::prelude::*;
 use crate::support::walked;

@@ -34,7 +34,7 @@ pub async fn at_the_moment() -> (Workspace, TestClient) {
 
 /// The caller as an embedded user.
 pub async fn embedded(caller: &TestClient) -> Value {
-    let me = caller.get("/api/users/@me/").await.ok();
+    let me = caller.get(ME).await.ok();
     let user: Map<_, _> = USER.split(' ').map(|name| (name.to_owned(), me[name].clone())).collect();
     user.into()
 }

@@ -286,7 +286,7 @@ async fn creating_dashboards_requires_editor_access_in_every_way() {
         workspace.set_rule_on_all("dashboard", None, level).await;
         for (path, sent) in &ways {
             let refused = member.post(path, sent.clone()).await;
-            refused.assert_denied("You do not have editor access to this resource.");
+            refused.assert_denied(EDITOR);
         }
     }
     // Rules do not apply to admins.

@@ -39,12 +39,9 @@ impl Scene {
     }
 }
 
-const LEVEL: &str = "Your organization access level is insufficient.";
-const STRANGER: &str = "You do not have permission to perform this action.";
 const TAKEN: &str = "domain with this domain already exists.";
 const BAD_NAME: &str = "Please enter a valid domain or subdomain name.";
 const UNVERIFIED: &str = "This attribute cannot be updated until the domain is verified.";
-const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
 
 /// Marks a domain as verified without a DNS lookup. `verification` tests the lookup.
 pub async fn prove(workspace: &Workspace, domain: &Value) {
@@ -206,8 +203,8 @@ async fn domain_name_is_unique_across_organizations() {
     }
     // Callers that may not access the organization do not learn that the name is in use.
     let list = workspace.organization("domains/");
-    eve.post(&list, sent.clone()).await.assert_denied(STRANGER);
-    workspace.member("ann", Level::Member).await.post(&list, sent).await.assert_denied(LEVEL);
+    eve.post(&list, sent.clone()).await.assert_denied(NOT_ALLOWED);
+    workspace.member("ann", Level::Member).await.post(&list, sent).await.assert_denied(TOO_LOW);
     let upper = workspace.owner.post(&list, json!({ "domain": "CORP.example" })).await;
     upper.assert_invalid("domain", "invalid_input", BAD_NAME);
     workspace.owner.get(&path).await.assert_is(200, made);

@@ -220,7 +220,7 @@ async fn verify_request_body_must_be_an_object_and_is_ignored() {
     let list = "Invalid data. Expected a dictionary, but got list.";
     owner.post(&path, json!([])).await.assert_invalid_body("invalid_input", list);
     owner.post(&path, json!(null)).await.assert_invalid_body("null", "No data provided");
-    for gone in ["nobody", "01890000-0000-7000-8000-000000000000"] {
+    for gone in ["nobody", UNKNOWN] {
         let gone = scene.workspace.organization(&format!("domains/{gone}/verify/"));
         owner.post(&gone, json!([])).await.assert_invalid_body("invalid_input", list);
         let broken = owner.fetch(Method::POST, &gone, &JSON, "{").await;
@@ -307,7 +307,7 @@ async fn level_lowered_during_the_lookup_rejects_the_verification() {
     scene.workspace.owner.patch(&path, json!({ "level": 1 })).await.ok();
     scene.dns.let_go();
     let refused = verifying.await.expect("an answer");
-    refused.assert_denied("Your organization access level is insufficient.");
+    refused.assert_denied(TOO_LOW);
     scene.is_unchanged().await;
     scene.workspace.assert_file_valid().await;
 }

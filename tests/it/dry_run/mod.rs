@@ -75,7 +75,7 @@ async fn dry_run_shows_the_response_and_the_activity_entries() {
 async fn patch_me(caller: &TestClient, headers: &[(&str, &str)]) -> TestResponse {
     let mut all = vec![("content-type", "application/json")];
     all.extend(headers);
-    caller.fetch(Method::PATCH, "/api/users/@me/", &all, r#"{"first_name": "Other"}"#).await
+    caller.fetch(Method::PATCH, ME, &all, r#"{"first_name": "Other"}"#).await
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn value_of_the_header_is_true_or_false() {
     // Without a valid key, the value does not count.
     patch_me(&workspace.anonymous(), &[("dry-run", "yes")]).await.is_no_key();
     // A read ignores the header.
-    let read = owner.fetch(Method::GET, "/api/users/@me/", &[("dry-run", "yes")], "").await;
+    let read = owner.fetch(Method::GET, ME, &[("dry-run", "yes")], "").await;
     assert_eq!((read.status, &read.body["first_name"]), (200, &json!("Olga")));
     assert!(!read.headers.contains_key("dry-run"));
     let changed = patch_me(&owner, &[("dry-run", "FALSE")]).await;
@@ -226,7 +226,7 @@ async fn large_responses_are_those_of_the_request() {
     let organization = workspace.organization("");
     for (path, sent) in [
         (organization.as_str(), json!({ "name": "Renamed" })),
-        ("/api/users/@me/", json!({ "theme_mode": "dark" })),
+        (ME, json!({ "theme_mode": "dark" })),
     ] {
         compare(&workspace, &owner, Method::PATCH, path, sent).await;
     }
@@ -267,13 +267,7 @@ async fn activity_has_only_entries_that_the_caller_may_read() {
         ),
         (&member, Method::DELETE, &leaves, None, &["OrganizationMembership deleted"]),
         // No log shows changes of one's own account; a dry run does.
-        (
-            &member,
-            Method::PATCH,
-            "/api/users/@me/",
-            Some(json!({ "first_name": "A" })),
-            &["User updated"],
-        ),
+        (&member, Method::PATCH, ME, Some(json!({ "first_name": "A" })), &["User updated"]),
         // A request that changes nothing records nothing.
         (&owner, Method::PATCH, &board.one, Some(json!({ "name": "Plan" })), &[]),
     ] {

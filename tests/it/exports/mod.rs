@@ -76,8 +76,6 @@ async fn exported(path: &Path, secrets: bool) -> Vec<u8> {
     bytes
 }
 
-const ANN: &str = "ann@corp.example";
-
 /// A workspace with records of every kind, and the secrets in it.
 pub struct Everything {
     pub workspace: Workspace,
@@ -138,7 +136,7 @@ impl Everything {
     async fn people(&mut self) {
         let owner = self.owner();
         self.secrets.extend(self.workspace.member("ann", Level::Member).await.key);
-        owner.patch("/api/users/@me/", json!({ "theme_mode": "dark" })).await.ok();
+        owner.patch(ME, json!({ "theme_mode": "dark" })).await.ok();
         let domains = self.workspace.organization("domains/");
         owner.post(&domains, json!({ "domain": "corp.example" })).await.ok();
         let invites = self.workspace.organization("invites/");
@@ -447,7 +445,7 @@ async fn after_an_import_without_secrets_old_keys_fail_and_other_data_is_present
     let app = App::new(Store::open(&path, 0).expect("a file"), Config::default()).expect("served");
     let routes = router(app.clone());
     for key in all.secrets.iter().filter(|secret| secret.starts_with("phx_")) {
-        assert_eq!(TestClient::of(routes.clone(), key).get("/api/users/@me/").await.status, 401);
+        assert_eq!(TestClient::of(routes.clone(), key).get(ME).await.status, 401);
     }
     let wanted = Operation::KeyCreate(new_key(OWNER, "anew"));
     let made = perform(&app, wanted, Progress::silent()).await.expect("a key");

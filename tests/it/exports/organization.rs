@@ -140,16 +140,16 @@ async fn export_tells_nothing_of_other_organizations() {
     let made = &source.workspace.made;
     let (outsider, other) = source.workspace.outsider("stranger").await;
     let foreign = other["id"].as_str().expect("an id");
-    outsider.get("/api/users/@me/").await.ok();
+    outsider.get(ME).await.ok();
     let owner = &source.workspace.owner;
     let settings = json!({ "notification_settings": { "SECRET-PROJECT": true } });
-    owner.patch("/api/users/@me/", settings).await.ok();
+    owner.patch(ME, settings).await.ok();
     // The owner looks at another organization, and has keys for both, for the other and for everything.
     let mut elsewhere = owner.get("/api/organizations/").await.ok();
     let elsewhere = elsewhere["results"].as_array_mut().expect("a list");
     elsewhere.retain(|one| one["id"] != json!(made.organization_id));
     let elsewhere = elsewhere[0]["id"].clone();
-    owner.patch("/api/users/@me/", json!({ "set_current_organization": elsewhere })).await.ok();
+    owner.patch(ME, json!({ "set_current_organization": elsewhere })).await.ok();
     for organizations in [json!([elsewhere]), json!([elsewhere, made.organization_id]), json!([])] {
         let limits = json!({ "organizations": organizations });
         source.workspace.limited_key(OWNER, &["*"], limits).await;
@@ -211,7 +211,7 @@ async fn user_with_an_account_in_the_other_workspace_keeps_it() {
     // The same people with other spellings, and with roles of their own.
     let (ann, _) = target.outsider("neighbour").await;
     target.member("ann", Level::Member).await;
-    let ann_there = target.uuid("ann@corp.example").await;
+    let ann_there = target.uuid(ANN).await;
     let other = new_user(&OWNER.to_uppercase(), None);
     let other = UserOptions { first_name: "Other".to_owned(), ..other };
     target.run_operation(Operation::UserCreate(other)).await;
@@ -259,7 +259,7 @@ async fn user_with_an_account_in_the_other_workspace_keeps_it() {
             assert!(!again.contains(&named), "{named}");
         }
     }
-    ann.get("/api/users/@me/").await.ok();
+    ann.get(ME).await.ok();
 }
 
 #[tokio::test]
@@ -367,7 +367,7 @@ async fn conflict_that_arises_during_an_import_refuses_it_and_leaves_nothing() {
         ),
         (
             "invites/",
-            json!({ "target_email": "ann@corp.example", "send_email": false }),
+            json!({ "target_email": ANN, "send_email": false }),
             "users \"ann@corp.example\": its key in users_by_email is taken here",
         ),
     ] {

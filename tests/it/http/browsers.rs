@@ -4,7 +4,6 @@ use std::io::Read;
 
 use crate::support::prelude::*;
 
-const ME: &str = "/api/users/@me/";
 const FAR: (&str, &str) = ("x-forwarded-for", "192.0.2.1");
 const GZIP: (&str, &str) = ("accept-encoding", "gzip, br");
 

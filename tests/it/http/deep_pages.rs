@@ -21,7 +21,7 @@ fn copy_records(workspace: &Workspace, tx: &mut WriteTx<'_>) -> Result<()> {
     let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
     let dashboard = tx.get::<Dashboard>(&(project, DashboardId(1)))?;
     let insight = tx.get::<Insight>(&(project, InsightId(1)))?;
-    let user = users::find_by_email(tx, "ann@corp.example")?.expect("a user");
+    let user = users::find_by_email(tx, ANN)?.expect("a user");
     let member = members::find(tx, organization, user.meta.id)?.expect("a member");
     for number in 1..=ROWS {
         let mut copy = dashboard.clone();

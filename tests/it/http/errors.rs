@@ -6,7 +6,6 @@ use crate::dashboards::make;
 use crate::support::prelude::*;
 
 const REQUEST_ID: &str = "x-request-id";
-pub const NO_ACCESS: &str = "You don't have access to the project.";
 pub const READ_ONLY: &str = "API key missing required scope 'dashboard:write'";
 
 impl TestResponse {
@@ -134,7 +133,7 @@ async fn head_responds_like_get_without_a_body() {
         assert_eq!((head.status, head.bytes.len()), (get.status, 0));
         assert_eq!(head.headers[CONTENT_TYPE], get.headers[CONTENT_TYPE]);
     }
-    let head = workspace.anonymous().fetch(Method::HEAD, "/api/users/@me/", &[], "").await;
+    let head = workspace.anonymous().fetch(Method::HEAD, ME, &[], "").await;
     assert_eq!((head.status, head.bytes.len()), (401, 0));
 }
 
@@ -142,7 +141,7 @@ async fn head_responds_like_get_without_a_body() {
 async fn paths_without_trailing_slash_and_with_current_respond_equally() {
     let (workspace, owner) = Workspace::owned().await;
     let (_, one) = make(&workspace, &owner, json!({"name": "A"})).await;
-    for path in [one.clone(), "/api/users/@me/".to_owned(), workspace.organization("")] {
+    for path in [one.clone(), ME.to_owned(), workspace.organization("")] {
         owner.get(path.trim_end_matches('/')).await.assert_is(200, owner.get(&path).await.ok());
     }
     let bare = workspace.dashboards("").trim_end_matches('/').to_owned();
@@ -163,7 +162,7 @@ async fn paths_without_trailing_slash_and_with_current_respond_equally() {
 async fn valid_request_id_is_used_and_otherwise_generated() {
     let workspace = Workspace::new().await;
     let nobody = workspace.anonymous();
-    for path in ["/api/users/@me/", "/api/nonsense/", "/_livez"] {
+    for path in [ME, "/api/nonsense/", "/_livez"] {
         let shown = async |sent: &str| {
             let answer = nobody.fetch(Method::GET, path, &[(REQUEST_ID, sent)], "").await;
             answer.headers[REQUEST_ID].to_str().expect("text").to_owned()

@@ -8,8 +8,6 @@ use crate::api_keys::{CURRENT, KEYS, at};
 use crate::support::prelude::*;
 use crate::{batch_exports, domains};
 
-const ME: &str = "/api/users/@me/";
-
 /// Returns the tag of a response, which must have the form `"<version>-<hash>"`.
 #[track_caller]
 fn tag(answer: &TestResponse) -> String {
@@ -120,7 +118,7 @@ async fn stale_if_match_is_rejected_and_changes_nothing() {
 async fn delete_with_if_match_requires_the_current_version() {
     let (workspace, owner) = Workspace::owned().await;
     workspace.member("ann", Level::Member).await;
-    let ann = workspace.uuid("ann@corp.example").await;
+    let ann = workspace.uuid(ANN).await;
     let members = workspace.organization(&format!("members/{ann}/"));
     let (_, board) = owner.create(&workspace.dashboards(""), json!({})).await;
     owner.patch(&board, json!({ "restriction_level": 37 })).await.ok();
@@ -143,7 +141,7 @@ async fn delete_with_if_match_requires_the_current_version() {
     assert_deleted_if_current(&owner, &path, &key.tag(), &rolled.tag()).await;
 
     let (_, role) = add_role(&workspace, "Analysts").await;
-    let added = add_to_role(&workspace, &role, "ann@corp.example").await;
+    let added = add_to_role(&workspace, &role, ANN).await;
     let path = format!("{role}role_memberships/{}/", added["id"].as_str().expect("an id"));
     assert_deleted_if_current(&owner, &path, "\"0-a\"", &current(&path).await).await;
 
@@ -189,7 +187,7 @@ async fn recorded_key_use_changes_the_etag_but_does_not_fail_if_match() {
 async fn etag_of_a_deleted_record_does_not_match_its_replacement() {
     let (workspace, owner) = Workspace::owned().await;
     workspace.member("ann", Level::Member).await;
-    let ann = workspace.uuid("ann@corp.example").await;
+    let ann = workspace.uuid(ANN).await;
     let (_, one) = owner.create(&workspace.dashboards(""), json!({})).await;
     owner.patch(&one, json!({ "restriction_level": 37 })).await.ok();
     let rows = format!("{one}collaborators/");
@@ -213,7 +211,7 @@ async fn etag_of_a_deleted_record_does_not_match_its_replacement() {
         known.push(tag(&owner.patch(&member, json!({})).await));
         owner.patch(&member, json!({ "level": 8 })).await.ok();
         owner.delete(&member).await.assert_empty(204);
-        workspace.rejoin("ann@corp.example", Level::Member).await;
+        workspace.rejoin(ANN, Level::Member).await;
     }
 }
 

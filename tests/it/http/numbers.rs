@@ -46,7 +46,7 @@ async fn free_fields(workspace: &Workspace) -> FreeFields {
     let (_, export) = owner.create(&format!("{project}batch_exports/"), export).await;
     owner.patch(&board, json!({"tiles": [{"text": {"body": "x"}}]})).await.ok();
     let tile = owner.get(&board).await.ok()["tiles"][0]["id"].to_string();
-    let me = "/api/users/@me/".to_owned();
+    let me = ME.to_owned();
     let fields = vec![
         (insight.clone(), "query"),
         (insight.clone(), "filters"),

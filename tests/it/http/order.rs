@@ -1,7 +1,7 @@
 //! Tests the order of checks: if a request has two errors, which of them the response reports.
 
 use crate::dashboards::make;
-use crate::http::errors::{NO_ACCESS, READ_ONLY};
+use crate::http::errors::READ_ONLY;
 use crate::support::prelude::*;
 
 const MALFORMED: &str = "{";
@@ -22,13 +22,11 @@ async fn credentials_membership_level_and_method_are_checked_before_body_and_obj
     outsider.delete(&one).await.assert_denied(NO_ACCESS);
     outsider.fetch(Method::PATCH, &one, &JSON, MALFORMED).await.assert_denied(NO_ACCESS);
     outsider.get(&workspace.dashboards("999999/")).await.assert_denied(NO_ACCESS);
-    let text = "You do not have permission to perform this action.";
-    outsider.patch(&workspace.organization(""), json!({})).await.assert_denied(text);
+    outsider.patch(&workspace.organization(""), json!({})).await.assert_denied(NOT_ALLOWED);
     let member = workspace.member("max", Level::Member).await;
-    let text = "Your organization access level is insufficient.";
     let organization = workspace.organization("");
-    member.fetch(Method::PATCH, &organization, &JSON, MALFORMED).await.assert_denied(text);
-    member.patch(&workspace.organization("domains/1/"), json!({})).await.assert_denied(text);
+    member.fetch(Method::PATCH, &organization, &JSON, MALFORMED).await.assert_denied(TOO_LOW);
+    member.patch(&workspace.organization("domains/1/"), json!({})).await.assert_denied(TOO_LOW);
     workspace.owner.fetch(Method::PUT, &one, &JSON, MALFORMED).await.is_wrong_method("PUT");
     let unknown = workspace.dashboards("999999/");
     workspace.owner.fetch(Method::PUT, &unknown, &[], "").await.is_wrong_method("PUT");
@@ -91,9 +89,8 @@ async fn body_is_checked_before_the_object_and_the_object_before_rights_and_fiel
         owner.patch(&gone, json!({"name": [1]})).await.assert_not_found("Not found.");
     }
     let member = workspace.member("max", Level::Member).await;
-    let edit = "You don't have edit permissions for this dashboard.";
     member.fetch(Method::PATCH, &one, &JSON, MALFORMED).await.is_parse_error(EOF);
-    member.patch(&one, json!({"name": [1]})).await.assert_denied(edit);
+    member.patch(&one, json!({"name": [1]})).await.assert_denied(NO_EDIT);
 }
 
 #[tokio::test]

@@ -4,8 +4,6 @@ use steward::testing::config::RateLimit;
 
 use crate::support::prelude::*;
 
-const ME: &str = "/api/users/@me/";
-
 fn rates(texts: &[&str]) -> Vec<RateLimit> {
     texts.iter().map(|text| text.parse().expect("a rate")).collect()
 }
@@ -102,7 +100,7 @@ async fn rate_limit_is_checked_after_the_key_and_before_rights_method_and_body()
     for _ in 0..3 {
         narrow.get(ME).await.assert_denied("API key missing required scope 'user:read'");
         let refused = member.post(&domains, json!({})).await;
-        refused.assert_denied("Your organization access level is insufficient.");
+        refused.assert_denied(TOO_LOW);
     }
     is_throttled(&narrow.get(ME).await, 1200);
     is_throttled(&member.post(&domains, json!({})).await, 1200);

@@ -111,7 +111,7 @@ async fn assert_texts(
 #[tokio::test]
 async fn texts_are_required_trimmed_and_limited() {
     let (workspace, owner) = Workspace::owned().await;
-    let me = [(Method::PATCH, "/api/users/@me/")];
+    let me = [(Method::PATCH, ME)];
     let names = [("first_name", 150, Kind::Text), ("last_name", 150, Kind::Text)];
     assert_texts(&owner, &json!({}), &me, &names).await;
     let named = json!({ "name": "x" });

@@ -37,7 +37,7 @@ pub fn is_reused(answer: &TestResponse) {
 async fn posts(workspace: &Workspace) -> Vec<(String, Value)> {
     let owner = &workspace.owner;
     workspace.member("ann", Level::Member).await;
-    let ann = workspace.uuid("ann@corp.example").await;
+    let ann = workspace.uuid(ANN).await;
     owner.post(&workspace.dashboards(""), json!({ "restriction_level": 37 })).await.ok();
     let template = json!({
         "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
@@ -160,7 +160,7 @@ async fn long_response_is_replayed_completely() {
 #[tokio::test]
 async fn response_is_not_replayed_to_a_caller_who_lost_access() {
     let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Admin).await;
-    let uuid = workspace.uuid("ann@corp.example").await;
+    let uuid = workspace.uuid(ANN).await;
     let members = workspace.organization(&format!("members/{uuid}/"));
     let (domains, domain) = (workspace.organization("domains/"), json!({ "domain": "a.example" }));
     post_once(&ann, &domains, "one", &domain).await.ok();
@@ -170,13 +170,13 @@ async fn response_is_not_replayed_to_a_caller_who_lost_access() {
 
     owner.patch(&members, json!({ "level": 1 })).await.ok();
     let refused = post_once(&ann, &domains, "one", &domain).await;
-    refused.assert_denied("Your organization access level is insufficient.");
+    refused.assert_denied(TOO_LOW);
     owner.patch(&workspace.dashboards("1/"), json!({ "restriction_level": 37 })).await.ok();
     let refused = post_once(&ann, &refresh, "one", &json!({})).await;
-    refused.assert_denied("You don't have edit permissions for this dashboard.");
-    workspace.remove_member("ann@corp.example").await;
+    refused.assert_denied(NO_EDIT);
+    workspace.remove_member(ANN).await;
     let refused = post_once(&ann, &refresh, "one", &json!({})).await;
-    refused.assert_denied("You don't have access to the project.");
+    refused.assert_denied(NO_ACCESS);
     let narrow = workspace.key(OWNER, &["dashboard:read"]).await;
     let path = workspace.dashboards("");
     post_once(&owner, &path, "one", &json!({})).await.ok();
@@ -236,7 +236,7 @@ async fn repeated_signup_returns_no_key_and_requires_the_same_token_and_account(
     let mut shown = first.body.clone();
     shown["personal_api_key"] = Value::Null;
     is_replayed(&post_once(&nobody, &offer.path, "one", &body).await, &first, &shown);
-    workspace.with_key(&key).get("/api/users/@me/").await.ok();
+    workspace.with_key(&key).get(ME).await.ok();
     is_reused(&post_once(&ann, &offer.path, "one", &body).await);
     let other = json!({ "token": "other", "first_name": "New" });
     is_reused(&post_once(&nobody, &offer.path, "one", &other).await);

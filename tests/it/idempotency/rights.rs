@@ -12,7 +12,6 @@ use crate::idempotency::{is_replayed, is_reused, post_once, stored};
 use crate::signup::offer;
 use crate::support::prelude::*;
 
-const ME: &str = "/api/users/@me/";
 const DASHBOARDS: &str = "/api/projects/@current/dashboards/";
 
 #[track_caller]
@@ -135,7 +134,7 @@ async fn level_lowered_while_the_body_is_sent_prevents_the_replay() {
     let dns = Dns::start().await;
     let workspace = Workspace::with(dns.config()).await;
     let ann = workspace.member("ann", Level::Admin).await;
-    let uuid = workspace.uuid("ann@corp.example").await;
+    let uuid = workspace.uuid(ANN).await;
     let (_, path) = crate::domains::add(&workspace, "corp.example").await;
     let verify = format!("{path}verify/");
     post_once(&ann, &verify, "one", &json!({})).await.assert_empty(200);
@@ -147,5 +146,5 @@ async fn level_lowered_while_the_body_is_sent_prevents_the_replay() {
     });
     let headers = [("idempotency-key", "one"), JSON[0]];
     let answer = ann.fetch(Method::POST, &verify, &headers, Body::from_stream(body)).await;
-    answer.assert_denied("Your organization access level is insufficient.");
+    answer.assert_denied(TOO_LOW);
 }

@@ -5,9 +5,6 @@ use crate::support::prelude::*;
 
 use super::{insights, make_insight};
 
-const VIEWER: &str = "You do not have viewer access to this resource.";
-const EDITOR: &str = "You do not have editor access to this resource.";
-
 #[tokio::test]
 async fn access_rules_hide_insights_from_lists_counts_and_retrieval() {
     let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;

@@ -104,7 +104,7 @@ async fn deleted_insights_are_listed_with_who_deleted_them_and_when() {
         let page = owner.get(&insights(&workspace, &format!("?deleted=true{basic}"))).await.ok();
         let [c, a, _] = &page["results"].as_array().expect("a list")[..] else { panic!("{page}") };
         assert_eq!((&a["deleted_at"], &a["name"]), (&json!("2025-01-02T03:05:05Z"), &json!("A")));
-        assert_eq!(a["deleted_by"]["email"], "ann@corp.example");
+        assert_eq!(a["deleted_by"]["email"], ANN);
         assert_eq!(c["deleted_at"], "2025-01-02T03:06:05Z");
         assert_eq!((&c["deleted_by"]["email"], &c["dashboards"]), (&json!(OWNER), &json!([])));
         let live = owner.get(&insights(&workspace, &format!("?deleted=false{basic}"))).await.ok();
@@ -135,5 +135,5 @@ async fn deleted_insights_that_rules_hide_are_neither_listed_nor_counted() {
     }
     workspace.set_rule_on_all("insight", None, "none").await;
     let list = insights(&workspace, "?deleted=true");
-    ann.get(&list).await.assert_denied("You do not have viewer access to this resource.");
+    ann.get(&list).await.assert_denied(VIEWER);
 }

@@ -100,19 +100,19 @@ async fn member_cannot_grant_more_project_access_than_their_own() {
         invite(&ann, &workspace, one(&web, level)).await;
     }
     refuses(&ann, one(&web, json!("admin")), TOO_HIGH).await;
-    grant(&workspace, &web, "ann@corp.example", "admin").await;
+    grant(&workspace, &web, ANN, "admin").await;
     invite(&ann, &workspace, one(&web, json!(8))).await;
     for level in [json!(1), json!("none")] {
         refuses(&ann, one(&secret, level), NO_PROJECT).await;
     }
-    grant(&workspace, &secret, "ann@corp.example", "none").await;
+    grant(&workspace, &secret, ANN, "none").await;
     refuses(&ann, one(&secret, json!(1)), NO_PROJECT).await;
-    grant(&workspace, &secret, "ann@corp.example", "member").await;
+    grant(&workspace, &secret, ANN, "member").await;
     invite(&ann, &workspace, one(&secret, json!("member"))).await;
     for level in [json!(8), json!("admin")] {
         refuses(&ann, one(&secret, level), TOO_HIGH).await;
     }
-    grant(&workspace, &secret, "ann@corp.example", "admin").await;
+    grant(&workspace, &secret, ANN, "admin").await;
     invite(&ann, &workspace, one(&secret, json!(8))).await;
     invite(&adam, &workspace, one(&secret, json!("admin"))).await;
     workspace.assert_file_valid().await;
@@ -124,7 +124,7 @@ async fn combined_invite_keeps_the_highest_access_per_project_the_inviter_may_gr
     let web = json!(workspace.made.project_id);
     let (one, two) = (private_project(&workspace).await, private_project(&workspace).await);
     let ann = workspace.member("ann", Level::Member).await;
-    grant(&workspace, &one, "ann@corp.example", "member").await;
+    grant(&workspace, &one, ANN, "member").await;
     let combining = |access: Value| {
         let mut sent = sent(access);
         sent["combine_pending_invites"] = json!(true);

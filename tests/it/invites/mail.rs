@@ -71,7 +71,7 @@ async fn user_text_in_mail_is_never_markup_or_a_header() {
     let injected = "x\r\nBcc: eve@evil.example\r\n\r\n<b>";
     let renamed = json!({ "name": "Corp\r\nBcc: eve@evil.example <i>" });
     workspace.owner.patch(&workspace.organization(""), renamed).await.ok();
-    workspace.owner.patch("/api/users/@me/", json!({ "first_name": "Olga\nX: y" })).await.ok();
+    workspace.owner.patch(ME, json!({ "first_name": "Olga\nX: y" })).await.ok();
     let sent = json!({
         "target_email": "ann@bücher.example", "first_name": "<script>\r\nBcc: e@x\n\nGo",
         "message": format!("{injected}<img src=x onerror=alert(1)>\r\n.\r\nQUIT\r\n{{{{ it.url }}}}"),

@@ -280,7 +280,7 @@ async fn members_read_the_state_of_a_mail_and_others_do_not() {
     let reader = workspace.key("mia@corp.example", &["organization_member:read"]).await;
     reader.get(&one).await.assert_is(200, expected);
     let (eve, own) = workspace.outsider("eve").await;
-    eve.get(&one).await.assert_denied("You do not have permission to perform this action.");
+    eve.get(&one).await.assert_denied(NOT_ALLOWED);
     for id in [one.split('/').nth(5).expect("an id"), "nobody", &Uuid::max().to_string()] {
         let under_own = in_organization(&own, &format!("invites/{id}/mail/"));
         eve.get(&under_own).await.assert_not_found("Not found.");

@@ -10,7 +10,6 @@ use crate::support::prelude::*;
 pub use crate::support::invites::{invite, invites, listed, with_mail};
 
 const TOO_HIGH: &str = "You cannot invite a user with a higher permission level than your own.";
-const NOT_ALLOWED: &str = "You do not have permission to perform this action.";
 const MEMBER_ALREADY: &str = "A user with this email address already belongs to the organization.";
 
 #[tokio::test]
@@ -22,7 +21,7 @@ async fn invite_has_all_fields_and_is_listed_newest_first() {
         "combine_pending_invites": true, "is_expired": true, "created_by": null, "id": "mine",
     });
     let made = invite(&workspace.owner, &workspace, sent).await;
-    let me = workspace.owner.get("/api/users/@me/").await.ok();
+    let me = workspace.owner.get(ME).await.ok();
     let owner =
         &workspace.owner.get(&workspace.organization("members/")).await.ok()["results"][0]["user"];
     let link = made["accept_url"].as_str().expect("a link").to_owned();

@@ -4,8 +4,6 @@ mod removal;
 
 use crate::support::prelude::*;
 
-const TOO_LOW: &str = "Your organization access level is insufficient.";
-
 /// Returns the full form of a new organization, as its owner sees it.
 fn fresh(name: &str, project: &Value, project_name: &str) -> Value {
     json!({
@@ -74,7 +72,7 @@ async fn creating_an_organization_makes_the_caller_owner_and_selects_it() {
     assert_eq!(made["slug"], "ann-co");
     assert_eq!(redacted(made.clone()), fresh("Ann & Co.", &project, "Default project"));
 
-    let me = member.get("/api/users/@me/").await.ok();
+    let me = member.get(ME).await.ok();
     assert_eq!((&me["organization"], &me["team"]["id"]), (&made, &project));
     member.get("/api/organizations/@current/").await.assert_is(200, made);
     let members = member.get("/api/organizations/@current/members/").await.ok();
@@ -163,7 +161,7 @@ async fn invalid_organization_field_is_rejected_and_nothing_is_changed() {
     let boolean = "Must be a valid boolean.";
     let null = "This field may not be null.";
     for (attr, value, code, detail) in [
-        ("logo_media_id", json!("x"), "invalid_input", "Must be a valid UUID."),
+        ("logo_media_id", json!("x"), "invalid_input", BAD_UUID),
         ("is_member_join_email_enabled", json!(null), "null", null),
         ("enforce_2fa", json!(2), "invalid_input", boolean),
         ("members_can_invite", json!([]), "invalid_input", boolean),

@@ -39,7 +39,7 @@ async fn furnished(workspace: &Workspace) -> (ProjectId, TestClient) {
         let sent = json!({ "name": format!("D {number}"), "filters": { "number": number } });
         workspace.owner.post(&format!("/api/projects/{project}/dashboards/"), sent).await.ok();
     }
-    let member = workspace.membership("ann@corp.example").await;
+    let member = workspace.membership(ANN).await;
     let grant = json!({ "organization_member": member, "access_level": "member" });
     workspace.owner.put(&format!("/api/projects/{project}/access_controls/"), grant).await.ok();
     (project, ann)
@@ -84,7 +84,7 @@ async fn project_is_hidden(workspace: &Workspace, project: ProjectId, ann: &Test
         caller.get(&below).await.assert_not_found("Project not found.");
         caller.post(&below, json!({})).await.assert_not_found("Project not found.");
         assert_eq!(caller.get("/api/projects/").await.ok()["count"], 1);
-        assert_eq!(caller.get("/api/users/@me/").await.ok()["team"]["name"], "Web");
+        assert_eq!(caller.get(ME).await.ok()["team"]["name"], "Web");
         let organization = caller.get(&workspace.organization("")).await.ok();
         assert_eq!(organization["teams"].as_array().expect("a list").len(), 1);
     }
@@ -137,7 +137,7 @@ async fn organization_is_hidden(
         for list in ["/api/organizations/", "/api/projects/"] {
             assert_eq!(caller.get(list).await.ok()["count"], 0, "{list}");
         }
-        let me = caller.get("/api/users/@me/").await.ok();
+        let me = caller.get(ME).await.ok();
         let nothing = (&Value::Null, &Value::Null, &json!([]));
         assert_eq!((&me["organization"], &me["team"], &me["organizations"]), nothing);
     }
@@ -232,7 +232,7 @@ async fn keys_limited_to_deleted_objects_give_no_access() {
     workspace.completes_deletions().await;
     for caller in [&by_organization, &by_project] {
         assert_eq!(caller.get("/api/projects/").await.ok()["count"], 0);
-        let me = caller.get("/api/users/@me/").await.ok();
+        let me = caller.get(ME).await.ok();
         assert_eq!((&me["organization"], &me["organizations"]), (&Value::Null, &json!([])));
         assert_eq!(caller.get(&workspace.dashboards("")).await.status, 403);
     }
@@ -287,7 +287,7 @@ async fn fill(scene: &Scene, project: ProjectId) {
     let sent = json!({ "restriction_level": 37, "filters": filters, "tiles": tiles });
     owner.patch(&one, sent).await.ok();
     for caller in [&scene.ann, &scene.bob, &scene.max] {
-        let uuid = caller.get("/api/users/@me/").await.ok()["uuid"].clone();
+        let uuid = caller.get(ME).await.ok()["uuid"].clone();
         let sent = json!({ "user_uuid": uuid, "level": 37 });
         owner.post(&format!("{one}collaborators/"), sent).await.ok();
     }

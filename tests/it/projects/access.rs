@@ -3,7 +3,6 @@
 use crate::projects::{both, make, projects};
 use crate::support::prelude::*;
 
-const TOO_LOW: &str = "Your organization access level is insufficient.";
 const RESTRICTING: &str =
     "Your organization access level is insufficient to configure project access restrictions.";
 
@@ -27,7 +26,7 @@ async fn admins_create_projects_and_members_only_demo_projects() {
             (&made[field], &made["effective_membership_level"]),
             (&sent[field], &json!(level))
         );
-        assert_eq!(caller.get("/api/users/@me/").await.ok()["team"]["id"], made["id"]);
+        assert_eq!(caller.get(ME).await.ok()["team"]["id"], made["id"]);
     }
     let blank = member.post(&path, json!({ "is_demo": "true", "name": "" })).await;
     blank.assert_invalid("name", "blank", "This field may not be blank.");

@@ -3,7 +3,6 @@
 use crate::support::prelude::*;
 
 const ADAM: &str = "adam@corp.example";
-const ANN: &str = "ann@corp.example";
 const OPEN: &str = "The project is open to all members, with the level member.";
 
 /// A workspace with an admin, two members and four projects: open, and private with a rule for nobody, for `ann`, and

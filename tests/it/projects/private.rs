@@ -3,10 +3,6 @@
 use crate::projects::both;
 use crate::support::prelude::*;
 
-const ANN: &str = "ann@corp.example";
-
-const NO_ACCESS: &str = "You don't have access to the project.";
-
 /// A workspace whose second project is private, with a plain member.
 struct Private {
     workspace: Workspace,
@@ -52,7 +48,7 @@ impl Private {
         }
         caller.get(&self.dashboards()).await.assert_denied(NO_ACCESS);
         caller.post(&self.dashboards(), json!({ "pinned": "x" })).await.assert_denied(NO_ACCESS);
-        let me = caller.get("/api/users/@me/").await.ok();
+        let me = caller.get(ME).await.ok();
         let organization = caller.get(&self.workspace.organization("")).await.ok();
         assert_eq!(me["organization"], organization);
         for list in ["teams", "projects"] {
@@ -106,7 +102,7 @@ async fn private_project_is_hidden_from_members_without_a_grant_and_visible_to_a
         "Your organization access level is insufficient to configure project access restrictions.",
     );
     let delete = private.ann.delete(&path).await;
-    delete.assert_denied("Your organization access level is insufficient.");
+    delete.assert_denied(TOO_LOW);
     private.workspace.assert_file_valid().await;
 }
 
@@ -116,7 +112,7 @@ async fn current_project_that_becomes_private_is_no_longer_current() {
     let (owner, [path, _]) = (&private.workspace.owner, private.paths());
     owner.patch(&path, json!({ "access_control": false })).await.ok();
     assert_eq!(private.ann.get(&path).await.ok()["effective_membership_level"], 1);
-    private.ann.patch("/api/users/@me/", json!({ "set_current_team": private.id })).await.ok();
+    private.ann.patch(ME, json!({ "set_current_team": private.id })).await.ok();
     assert_eq!(private.ann.get("/api/projects/@current/").await.ok()["name"], "Secret");
     owner.patch(&path, json!({ "access_control": true })).await.ok();
     private.is_absent_for(&private.ann).await;

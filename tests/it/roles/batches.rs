@@ -7,7 +7,6 @@ use steward::testing::resources::users::{User, find_by_email};
 
 use crate::support::prelude::*;
 
-const ANN: &str = "ann@corp.example";
 /// The number of role memberships of the user in each organization.
 const IN_EACH: u128 = 300;
 
@@ -107,7 +106,7 @@ async fn many_role_memberships_of_a_disabled_user_are_hidden_in_batches() {
     let scene = ManyRoles::new().await;
     assert_eq!(scene.roles_that_list_the_user().await, 300);
     scene.set_active(false).await;
-    scene.ann.get("/api/users/@me/").await.is_bad_key();
+    scene.ann.get(ME).await.is_bad_key();
     assert_eq!((scene.listed(), scene.is_pending()), (400, true));
     assert_eq!(scene.roles_that_list_the_user().await, 0);
     scene.workspace.assert_file_valid().await;
@@ -136,7 +135,7 @@ async fn many_role_memberships_of_an_enabled_user_are_shown_in_the_background() 
         assert_eq!(scene.listed(), listed);
         scene.workspace.assert_file_valid().await;
     }
-    assert_eq!(scene.ann.get("/api/users/@me/").await.status, 200);
+    assert_eq!(scene.ann.get(ME).await.status, 200);
 }
 
 #[tokio::test]
@@ -157,7 +156,7 @@ async fn takeover_deletes_many_role_memberships_in_batches() {
         assert_eq!(scene.workspace.records::<RoleMembership>(&()).len(), left * 300);
         scene.workspace.assert_file_valid().await;
     }
-    scene.ann.get("/api/users/@me/").await.is_bad_key();
+    scene.ann.get(ME).await.is_bad_key();
     while scene.workspace.write(cascade_delete::delete_batch).await {
         scene.workspace.assert_file_valid().await;
     }

@@ -7,8 +7,6 @@ use crate::support::invites::invite;
 use crate::support::prelude::*;
 use crate::support::signup::Offer;
 
-use super::{LEVEL, UNKNOWN};
-
 async fn set_default(workspace: &Workspace, role: &Value) -> Value {
     let sent = json!({ "default_role_id": role });
     workspace.owner.patch(&workspace.organization(""), sent).await.ok()
@@ -35,7 +33,7 @@ async fn default_role_is_set_shown_and_cleared() {
     expected["updated_at"] = json!("2023-11-14T22:14:20Z");
     assert_eq!(set, expected);
     owner.get(&organization).await.assert_is(200, expected.clone());
-    assert_eq!(owner.get("/api/users/@me/").await.ok()["organization"], expected);
+    assert_eq!(owner.get(ME).await.ok()["organization"], expected);
     let is_default = async |path: &str| owner.get(path).await.ok()["is_default"].clone();
     assert_eq!((is_default(&path).await, is_default(&other).await), (json!(true), json!(false)));
     let listed = owner.get(&workspace.organization("roles/")).await.ok();
@@ -78,9 +76,9 @@ async fn default_role_must_be_a_role_of_the_organization() {
     }
     for id in [json!("Analysts"), json!(""), json!([role["id"]])] {
         let refused = workspace.owner.patch(&organization, json!({ "default_role_id": id })).await;
-        refused.assert_invalid("default_role_id", "invalid_input", "Must be a valid UUID.");
+        refused.assert_invalid("default_role_id", "invalid_input", BAD_UUID);
     }
-    ann.patch(&organization, json!({ "default_role_id": role["id"] })).await.assert_denied(LEVEL);
+    ann.patch(&organization, json!({ "default_role_id": role["id"] })).await.assert_denied(TOO_LOW);
     let kept = workspace.owner.get(&organization).await.ok();
     assert_eq!((&kept["name"], &kept["default_role_id"]), (&json!("Corp"), &Value::Null));
     assert_eq!(workspace.owner.get(&path).await.ok()["is_default"], false);
@@ -95,11 +93,11 @@ async fn users_get_the_default_role_when_they_join_or_return() {
     set_default(&workspace, &role["id"]).await;
 
     let ann = workspace.member("ann", Level::Member).await;
-    add_to_role(&workspace, &other, "ann@corp.example").await;
+    add_to_role(&workspace, &other, ANN).await;
     ann.delete(&workspace.organization("members/@me/")).await.assert_empty(204);
     assert!(members_of(&workspace, &path).await.is_empty());
-    workspace.rejoin("ann@corp.example", Level::Member).await;
-    assert_eq!(members_of(&workspace, &path).await, ["ann@corp.example"]);
+    workspace.rejoin(ANN, Level::Member).await;
+    assert_eq!(members_of(&workspace, &path).await, [ANN]);
     assert!(members_of(&workspace, &other).await.is_empty());
     workspace.member("operated", Level::Member).await;
     let sent = json!({ "target_email": "linked@corp.example" });
@@ -108,8 +106,7 @@ async fn users_get_the_default_role_when_they_join_or_return() {
     let (eve, _) = workspace.outsider("eve").await;
     let sent = json!({ "target_email": "eve@other.example" });
     Offer::of(&invite(&workspace.owner, &workspace, sent).await).accept(&eve, json!({})).await.ok();
-    let expected =
-        ["ann@corp.example", "operated@corp.example", "linked@corp.example", "eve@other.example"];
+    let expected = [ANN, "operated@corp.example", "linked@corp.example", "eve@other.example"];
     assert_eq!(members_of(&workspace, &path).await, expected);
 
     set_default(&workspace, &Value::Null).await;

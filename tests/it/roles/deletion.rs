@@ -22,8 +22,8 @@ async fn deleted_role_is_gone_with_its_memberships() {
     workspace.member("ann", Level::Member).await;
     let (_, path) = add_role(&workspace, "Analysts").await;
     let (kept, other) = add_role(&workspace, "Billing").await;
-    let added = add_to_role(&workspace, &path, "ann@corp.example").await;
-    let member = add_to_role(&workspace, &other, "ann@corp.example").await;
+    let added = add_to_role(&workspace, &path, ANN).await;
+    let member = add_to_role(&workspace, &other, ANN).await;
     workspace.member("ada", Level::Admin).await.delete(&path).await.assert_empty(204);
     workspace.owner.delete(&path).await.assert_not_found("Not found.");
     workspace.owner.get(&path).await.assert_not_found("Not found.");

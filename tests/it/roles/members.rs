@@ -2,9 +2,8 @@
 
 use crate::support::prelude::*;
 
-use super::{UNKNOWN, fields};
+use super::fields;
 
-const ANN: &str = "ann@corp.example";
 const BOB: &str = "bob@corp.example";
 const NO_ROLE: &str = "Role does not exist.";
 const NO_USER: &str = "User does not exist.";
@@ -62,14 +61,13 @@ async fn role_membership_has_exactly_these_fields_everywhere() {
 async fn adding_a_member_fails_with_the_first_applicable_error() {
     let (workspace, role, path) = scene().await;
     let (eve, _) = workspace.outsider("eve").await;
-    let eve = eve.get("/api/users/@me/").await.ok()["uuid"].clone();
+    let eve = eve.get(ME).await.ok()["uuid"].clone();
     let list = format!("{path}role_memberships/");
-    let uuid = "Must be a valid UUID.";
     for (sent, code, detail) in [
         (json!({}), "required", "This field is required."),
         (json!({ "user_uuid": null }), "null", "This field may not be null."),
-        (json!({ "user_uuid": "ann" }), "invalid_input", uuid),
-        (json!({ "user_uuid": [UNKNOWN] }), "invalid_input", uuid),
+        (json!({ "user_uuid": "ann" }), "invalid_input", BAD_UUID),
+        (json!({ "user_uuid": [UNKNOWN] }), "invalid_input", BAD_UUID),
     ] {
         for role in [role["id"].as_str().expect("an id"), UNKNOWN] {
             let list = workspace.organization(&format!("roles/{role}/role_memberships/"));
@@ -107,7 +105,7 @@ async fn role_of_another_organization_takes_no_members() {
     let list = workspace.organization(&format!("roles/{role}/role_memberships/"));
     let sent = json!({ "user_uuid": workspace.uuid(ANN).await });
     workspace.owner.post(&list, sent).await.assert_invalid_body("invalid_input", NO_ROLE);
-    let member = eve.get("/api/users/@me/").await.ok()["uuid"].clone();
+    let member = eve.get(ME).await.ok()["uuid"].clone();
     let members = format!("{theirs}{role}/role_memberships/");
     let added = eve.post(&members, json!({ "user_uuid": member })).await.ok();
     let one = format!("{list}{}/", added["id"].as_str().expect("an id"));

@@ -7,9 +7,7 @@ mod members;
 
 use crate::support::prelude::*;
 
-const LEVEL: &str = "Your organization access level is insufficient.";
 const TAKEN: &str = "There is already a role with this name.";
-const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
 
 /// Returns the names of the fields, in their order.
 fn fields(body: &Value) -> Vec<&str> {
@@ -256,8 +254,7 @@ async fn roles_of_one_user_are_listed_by_name() {
         }
     }
     let list = workspace.organization("roles/");
-    let [of_ann, of_bob] =
-        [workspace.uuid("ann@corp.example").await, workspace.uuid("bob@corp.example").await];
+    let [of_ann, of_bob] = [workspace.uuid(ANN).await, workspace.uuid("bob@corp.example").await];
     for (query, count, expected) in [
         (format!("?user={of_ann}"), 3, &["Analysts", "lead", "zoo"][..]),
         (format!("?user={of_ann}&basic=true"), 3, &["Analysts", "lead", "zoo"]),
@@ -273,7 +270,7 @@ async fn roles_of_one_user_are_listed_by_name() {
     }
     assert_eq!(ann.get(&format!("{list}?user=@me")).await.ok()["count"], 3);
     let bad = workspace.owner.get(&format!("{list}?user=bob")).await;
-    bad.assert_invalid("user", "invalid_input", "Must be a valid UUID.");
-    workspace.set_active("ann@corp.example", false).await;
+    bad.assert_invalid("user", "invalid_input", BAD_UUID);
+    workspace.set_active(ANN, false).await;
     assert_eq!(workspace.owner.get(&format!("{list}?user={of_ann}")).await.ok()["count"], 0);
 }

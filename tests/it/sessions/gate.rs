@@ -8,7 +8,7 @@ use steward::testing::resources::sessions::Session;
 use tokio::sync::oneshot;
 
 use super::assert_ended;
-use crate::api_keys::{CURRENT, ME, at, holder, make};
+use crate::api_keys::{CURRENT, at, holder, make};
 use crate::support::prelude::*;
 use crate::support::sessions::{SESSIONS, SignedIn, browser, sign_in, sign_in_by_link};
 
@@ -82,7 +82,7 @@ async fn session_by_link_has_all_permissions_of_its_user_and_no_more() {
     session.client.post("/api/organizations/", json!({ "name": "New" })).await.ok();
     let (_, other) = workspace.outsider("eve").await;
     let path = format!("/api/projects/{}/dashboards/", other["project_id"]);
-    session.client.get(&path).await.assert_denied("You don't have access to the project.");
+    session.client.get(&path).await.assert_denied(NO_ACCESS);
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn sessions_of_a_deactivated_user_end_for_good() {
     let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let session = sign_in(&workspace, ann.key.as_deref().expect("a key")).await;
     for active in [false, true] {
-        workspace.set_active("ann@corp.example", active).await;
+        workspace.set_active(ANN, active).await;
         assert_dead(&workspace, &session).await;
     }
     assert_eq!(ann.get(ME).await.status, 200);
@@ -236,7 +236,7 @@ async fn session_that_ends_during_a_request_changes_nothing() {
 
     let ann = workspace.member("ann", Level::Admin).await;
     let session = sign_in(&workspace, ann.key.as_deref().expect("a key")).await;
-    let deactivate = async || workspace.set_active("ann@corp.example", false).await;
+    let deactivate = async || workspace.set_active(ANN, false).await;
     assert_ended(&patch_after(&session.client, &dashboard, changed.clone(), deactivate).await);
 
     assert_eq!(owner.get(&dashboard).await.ok()["name"], "before");

@@ -5,7 +5,6 @@ use steward::testing::error::Error;
 use steward::testing::resources::sessions::SignInLink;
 
 use super::assert_ended;
-use crate::api_keys::ME;
 use crate::signup::offer;
 use crate::support::prelude::*;
 use crate::support::sessions::{SignedIn, browser, sign_in, sign_in_by_link};
@@ -93,7 +92,7 @@ async fn sign_in_links_of_a_deactivated_user_are_deleted() {
     let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let id = serde_json::from_value(ann.get(ME).await.ok()["id"].clone()).expect("an id");
     let code = workspace.app.create_sign_in_link(id, false).await.expect("a link").code;
-    workspace.set_active("ann@corp.example", false).await;
+    workspace.set_active(ANN, false).await;
     assert_unusable(&workspace, &code).await;
     assert_eq!(stored(&workspace), 0);
     let refused = workspace.app.create_sign_in_link(id, false).await.err().expect("an error");
@@ -145,13 +144,13 @@ async fn console_command_creates_a_link_for_the_only_active_user_or_the_named_on
     let text = "there is more than one active user; pass EMAIL, the address of the user to sign in";
     assert_eq!(refused.detail(), text);
     let made = console_link(&workspace, Some("ANN@corp.example"), false).await.expect("a link");
-    assert_eq!(made["email"], "ann@corp.example");
+    assert_eq!(made["email"], ANN);
     let refused = console_link(&workspace, Some("bob@x.example"), false).await.expect_err("nobody");
     assert_eq!((refused.status(), refused.detail()), (404, "There is no user bob@x.example."));
 
-    for email in ["ann@corp.example", OWNER] {
+    for email in [ANN, OWNER] {
         workspace.set_active(email, false).await;
-        let refused = console_link(&workspace, Some("ann@corp.example"), false).await;
+        let refused = console_link(&workspace, Some(ANN), false).await;
         assert_eq!(refused.expect_err("deactivated").detail(), "The user is deactivated.");
         if let Ok(made) = console_link(&workspace, None, false).await {
             assert_eq!(made["email"], OWNER, "the only active user");

@@ -7,7 +7,7 @@ mod storage;
 use axum::http::header::COOKIE;
 use steward::testing::resources::sessions::Fields;
 
-use crate::api_keys::{CURRENT, ME, at, holder, make};
+use crate::api_keys::{CURRENT, at, holder, make};
 use crate::support::dry_run::dry_run;
 use crate::support::log;
 use crate::support::prelude::*;
@@ -184,7 +184,7 @@ async fn session_comes_before_a_key_and_its_text_does_not_open_the_api() {
     let value = format!("Bearer {}", workspace.made.api_key);
     let headers = [("authorization", value.as_str())];
     let me = session.client.fetch(Method::GET, ME, &headers, "").await.ok();
-    assert_eq!(me["email"], "ann@corp.example");
+    assert_eq!(me["email"], ANN);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use steward::testing::resources::sessions::SignInRequest;
 use steward::testing::store::{PreparedRestore, receive};
 
 use super::assert_ended;
-use crate::api_keys::{ME, at, make};
+use crate::api_keys::{at, make};
 use crate::exports::{copied, export, how, sent};
 use crate::support::prelude::*;
 use crate::support::sessions::{SignedIn, sign_in, sign_in_by_link};

@@ -47,7 +47,7 @@ async fn public_json_shows_the_insight_without_personal_data() {
     ] {
         assert!(page.contains(shown), "{shown} not in {page}");
     }
-    let me = workspace.owner.get("/api/users/@me/").await.ok();
+    let me = workspace.owner.get(ME).await.ok();
     let me = me["uuid"].as_str().expect("a UUID");
     for hidden in [OWNER, "Olga", me, "created_by", "Secret plan", "dashboards", "favorited"] {
         assert!(!text.contains(hidden) && !page.contains(hidden), "{hidden}");
@@ -113,7 +113,7 @@ async fn access_rules_alone_decide_who_shares_an_insight() {
     workspace.owner.patch(&shared.sharing, json!({"enabled": false})).await.ok();
     assert_eq!(ann.get(&shared.sharing).await.ok()["access_token"], Value::Null);
     workspace.set_rule_on_all("insight", None, "none").await;
-    ann.get(&shared.sharing).await.assert_denied("You do not have viewer access to this resource.");
+    ann.get(&shared.sharing).await.assert_denied(VIEWER);
     ann.patch(&shared.sharing, json!({"enabled": true})).await.assert_denied(NO_EDIT);
     // The public page depends on no rule.
     let token = shared.enable(&workspace.owner, true).await;

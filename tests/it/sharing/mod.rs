@@ -15,7 +15,6 @@ use crate::support::idempotency::stored;
 use crate::support::prelude::*;
 use crate::support::sharing::{Board, token};
 
-const NO_EDIT: &str = "You don't have edit permissions for this dashboard.";
 const BEGAN: &str = "2023-11-14T22:13:20Z";
 
 /// A dashboard and an insight, which are shared alike.
@@ -234,16 +233,15 @@ async fn refreshing_a_disabled_token_returns_one_that_opens_nothing() {
 async fn sharing_requires_edit_access_to_the_dashboard() {
     let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
     let board = Board::make(&workspace, json!({})).await;
-    let viewer = "You do not have viewer access to this resource.";
     for (level, reads) in [("none", false), ("viewer", true)] {
-        workspace.set_rule(&board.one, Some("ann@corp.example"), level).await;
-        allows(&ann.get(&board.sharing).await, reads, viewer);
+        workspace.set_rule(&board.one, Some(ANN), level).await;
+        allows(&ann.get(&board.sharing).await, reads, VIEWER);
         for sent in [json!({ "enabled": true }), json!({}), json!({ "enabled": "maybe" })] {
             ann.patch(&board.sharing, sent).await.assert_denied(NO_EDIT);
         }
         ann.post(&board.refresh, json!({})).await.assert_denied(NO_EDIT);
     }
-    workspace.set_rule(&board.one, Some("ann@corp.example"), "editor").await;
+    workspace.set_rule(&board.one, Some(ANN), "editor").await;
     board.enable(&ann, true).await;
     board.refresh(&ann).await;
 }

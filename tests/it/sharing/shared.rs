@@ -61,7 +61,7 @@ async fn public_json_shows_the_dashboard_without_personal_data() {
     assert_eq!(answer.headers["content-type"], "application/json");
     is_unlisted(&answer);
     let text = String::from_utf8(answer.bytes).expect("text");
-    let me = workspace.owner.get("/api/users/@me/").await.ok();
+    let me = workspace.owner.get(ME).await.ok();
     for hidden in [OWNER, "Olga", "created_by", "user", me["uuid"].as_str().expect("a UUID")] {
         assert!(!text.contains(hidden), "{hidden} in {text}");
     }

@@ -4,9 +4,6 @@ use crate::support::prelude::*;
 
 use super::put_insight;
 
-const VIEWER: &str = "You do not have editor access to this resource.";
-const RESTRICTED: &str = "You don't have edit permissions for this dashboard.";
-
 /// A workspace with a dashboard that has two deleted texts around a live one.
 async fn with_texts() -> Workspace {
     let workspace = Workspace::new().await;
@@ -82,8 +79,8 @@ async fn only_editors_of_a_live_dashboard_list_its_deleted_tiles() {
     assert_eq!(ben.get(&path).await.ok()["count"], 2);
     let one = workspace.dashboards("1/");
     workspace.owner.patch(&one, json!({ "restriction_level": 37 })).await.ok();
-    ben.get(&path).await.assert_denied(RESTRICTED);
+    ben.get(&path).await.assert_denied(NO_EDIT);
     workspace.owner.patch(&one, json!({ "restriction_level": 21 })).await.ok();
     workspace.set_rule(&one, None, "viewer").await;
-    ben.get(&path).await.assert_denied(VIEWER);
+    ben.get(&path).await.assert_denied(EDITOR);
 }

@@ -138,7 +138,7 @@ async fn changing_a_copy_does_not_change_a_dashboard_without_edit_access() {
     ann.patch(&copy, change("defaced")).await.ok();
     assert_eq!(shown_of(&owner, &one, "/text/body").await, ["better"]);
     let own = shown_of(&ann, &copy, "/text").await[0].clone();
-    assert_eq!([&own["body"], &own["created_by"]["email"]], ["defaced", "ann@corp.example"]);
+    assert_eq!([&own["body"], &own["created_by"]["email"]], ["defaced", ANN]);
     // From now on, the copy has its own text.
     ann.patch(&copy, change("again")).await.ok();
     assert_eq!(shown_of(&ann, &copy, "/text/id").await, [own["id"].clone()]);
