@@ -377,8 +377,7 @@ async fn member_removal_is_checked_in_the_documented_order() {
     staff.admin.delete(&ann).await.assert_empty(204);
     staff.admin.delete(&ann).await.assert_not_found("Not found.");
     staff.member.get(&staff.list("")).await.assert_denied(NOT_ALLOWED);
-    let dashboards = staff.member.get(&staff.workspace.dashboards("")).await;
-    dashboards.assert_denied(NO_ACCESS);
+    staff.member.get(&staff.workspace.dashboards("")).await.assert_denied(NO_ACCESS);
     let me = staff.member.get(ME).await.ok();
     assert_eq!((&me["organization"], &me["team"]), (&Value::Null, &Value::Null));
     staff.admin.delete(&staff.list("@me/")).await.assert_empty(204);

@@ -116,8 +116,7 @@ async fn secret_rotation_replaces_live_events_tokens_and_keeps_api_keys() {
     workspace.app.close().await;
     let app = App::new(workspace.open_store(), Config::default()).expect("served");
     for value in &values {
-        let caller = TestClient::of(router(app.clone()), value);
-        assert_eq!(caller.get(ME).await.status, 200);
+        assert_eq!(TestClient::of(router(app.clone()), value).get(ME).await.status, 200);
     }
     let again = TestClient::of(router(app.clone()), &workspace.made.api_key);
     assert_eq!(again.get(&project).await.ok()["live_events_token"], seen[3]);

@@ -231,8 +231,7 @@ async fn organization_path_requires_project_id_on_create() {
     assert_eq!((made.status, &made.body["team_id"]), (201, &json!(project)));
     assert_eq!(workspace.owner.get(&list_of(&workspace)).await.ok()["results"][0], made.body);
     let sent = with(nowhere("a"), json!({ "project_id": foreign["project_id"] }));
-    let refused = stranger.post(&list, sent).await;
-    refused.assert_denied(NOT_ALLOWED);
+    stranger.post(&list, sent).await.assert_denied(NOT_ALLOWED);
     workspace.assert_file_valid().await;
 }
 

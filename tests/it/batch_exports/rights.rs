@@ -37,8 +37,7 @@ impl Mixed {
         let shown = project(&workspace, "Shown", true).await;
         let hidden = project(&workspace, "Hidden", true).await;
         let ann = workspace.member("ann", Level::Member).await;
-        let path = format!("/api/projects/{shown}/");
-        workspace.set_rule(&path, Some(ANN), "member").await;
+        workspace.set_rule(&format!("/api/projects/{shown}/"), Some(ANN), "member").await;
         let open = workspace.made.project_id.0;
         let mut exports = Vec::new();
         for turn in 0..3 {

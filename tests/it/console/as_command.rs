@@ -69,8 +69,7 @@ async fn displayed_json_has_no_character_that_disguises_it() {
         '\u{202e}', '\u{2066}', '\u{61c}', '\u{200e}', '\u{200b}', '\u{2028}', '\u{85}', '\u{feff}',
     ];
     let name: String = hidden.iter().collect();
-    let settings = json!({ "notification_settings": { "a": name } });
-    workspace.owner.patch(ME, settings).await.ok();
+    workspace.owner.patch(ME, json!({ "notification_settings": { "a": name } })).await.ok();
     let form = owner.get(PROFILE).await.form("form");
     assert!(!form.value("notification_settings").contains(hidden), "{form:?}");
     assert!(form.value("notification_settings").contains("\\u202e"), "{form:?}");

@@ -164,8 +164,7 @@ async fn copy_source_must_be_visible_to_the_caller() {
     let (source, one) = full(&workspace).await;
     let sent = json!({"use_dashboard": source});
     workspace.set_rule(&one, None, "none").await;
-    let answer = ann.post(&workspace.dashboards(""), sent.clone()).await;
-    answer.assert_denied(VIEWER);
+    ann.post(&workspace.dashboards(""), sent.clone()).await.assert_denied(VIEWER);
     assert_eq!(workspace.owner.get(&workspace.dashboards("")).await.ok()["count"], 1);
     workspace.owner.post(&workspace.dashboards(""), sent.clone()).await.ok();
     workspace.set_rule(&one, None, "viewer").await;

@@ -285,8 +285,7 @@ async fn creating_dashboards_requires_editor_access_in_every_way() {
     for level in ["none", "viewer"] {
         workspace.set_rule_on_all("dashboard", None, level).await;
         for (path, sent) in &ways {
-            let refused = member.post(path, sent.clone()).await;
-            refused.assert_denied(EDITOR);
+            member.post(path, sent.clone()).await.assert_denied(EDITOR);
         }
     }
     // Rules do not apply to admins.

@@ -306,8 +306,7 @@ async fn level_lowered_during_the_lookup_rejects_the_verification() {
     let path = scene.workspace.organization(&format!("members/{uuid}/"));
     scene.workspace.owner.patch(&path, json!({ "level": 1 })).await.ok();
     scene.dns.let_go();
-    let refused = verifying.await.expect("an answer");
-    refused.assert_denied(TOO_LOW);
+    verifying.await.expect("an answer").assert_denied(TOO_LOW);
     scene.is_unchanged().await;
     scene.workspace.assert_file_valid().await;
 }

@@ -142,8 +142,7 @@ async fn export_tells_nothing_of_other_organizations() {
     let foreign = other["id"].as_str().expect("an id");
     outsider.get(ME).await.ok();
     let owner = &source.workspace.owner;
-    let settings = json!({ "notification_settings": { "SECRET-PROJECT": true } });
-    owner.patch(ME, settings).await.ok();
+    owner.patch(ME, json!({ "notification_settings": { "SECRET-PROJECT": true } })).await.ok();
     // The owner looks at another organization, and has keys for both, for the other and for everything.
     let mut elsewhere = owner.get("/api/organizations/").await.ok();
     let elsewhere = elsewhere["results"].as_array_mut().expect("a list");

@@ -99,8 +99,7 @@ async fn rate_limit_is_checked_after_the_key_and_before_rights_method_and_body()
     let domains = workspace.organization("domains/");
     for _ in 0..3 {
         narrow.get(ME).await.assert_denied("API key missing required scope 'user:read'");
-        let refused = member.post(&domains, json!({})).await;
-        refused.assert_denied(TOO_LOW);
+        member.post(&domains, json!({})).await.assert_denied(TOO_LOW);
     }
     is_throttled(&narrow.get(ME).await, 1200);
     is_throttled(&member.post(&domains, json!({})).await, 1200);

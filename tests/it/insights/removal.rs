@@ -134,6 +134,5 @@ async fn deleted_insights_that_rules_hide_are_neither_listed_nor_counted() {
         assert_eq!(trash(&workspace, &ann, query).await, (1, vec![id]), "{query}");
     }
     workspace.set_rule_on_all("insight", None, "none").await;
-    let list = insights(&workspace, "?deleted=true");
-    ann.get(&list).await.assert_denied(VIEWER);
+    ann.get(&insights(&workspace, "?deleted=true")).await.assert_denied(VIEWER);
 }

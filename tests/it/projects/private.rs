@@ -101,8 +101,7 @@ async fn private_project_is_hidden_from_members_without_a_grant_and_visible_to_a
     private.ann.patch(&path, json!({ "access_control": false })).await.assert_denied(
         "Your organization access level is insufficient to configure project access restrictions.",
     );
-    let delete = private.ann.delete(&path).await;
-    delete.assert_denied(TOO_LOW);
+    private.ann.delete(&path).await.assert_denied(TOO_LOW);
     private.workspace.assert_file_valid().await;
 }
 

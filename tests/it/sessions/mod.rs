@@ -183,8 +183,7 @@ async fn session_comes_before_a_key_and_its_text_does_not_open_the_api() {
     let session = sign_in(&workspace, ann.key.as_deref().expect("a key")).await;
     let value = format!("Bearer {}", workspace.made.api_key);
     let headers = [("authorization", value.as_str())];
-    let me = session.client.fetch(Method::GET, ME, &headers, "").await.ok();
-    assert_eq!(me["email"], ANN);
+    assert_eq!(session.client.fetch(Method::GET, ME, &headers, "").await.ok()["email"], ANN);
 }
 
 #[tokio::test]
