@@ -8,18 +8,13 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use redb::{ReadableDatabase, ReadableTableMetadata, TableHandle};
-use steward::Store;
 use steward::testing::resources::sessions::Fields as Browser;
-use steward::testing::router::router;
 use steward::testing::store::schema::FORMAT;
-use steward::testing::time::Clock;
-use tempfile::TempDir;
 
 use crate::exports::Everything;
 use crate::support::prelude::*;

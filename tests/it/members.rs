@@ -1,7 +1,6 @@
 //! Tests of `/api/organizations/:organization_id/members/`.
 
 use crate::support::prelude::*;
-use crate::support::walked;
 
 const OWN_LEVEL: &str = "You can't change your own access level.";
 const NOT_ADMIN: &str = "You can only edit others if you are an admin.";

@@ -1,8 +1,6 @@
 //! Metrics: valid Prometheus text, a bounded number of labels for any requests, and one registry for each service.
 
 use crate::support::ClosedFile;
-use crate::support::invites::with_mail;
-use crate::support::metrics::{Numbers, is};
 use crate::support::prelude::*;
 
 async fn metered() -> Workspace {

@@ -1,12 +1,9 @@
 //! Moving a workspace between a data file and a shared database, by backup, restore, export and import.
 
 use std::io::Cursor;
-use std::path::PathBuf;
 
-use steward::router;
 use steward::testing::bootstrap::{self, CreatedWorkspace, InitialRecords};
-use steward::testing::store::{Cell, OpenError, Place, PreparedRestore};
-use tempfile::TempDir;
+use steward::testing::store::{Cell, OpenError, Place};
 
 use crate::exports::organization::export_one;
 use crate::exports::{export, import};

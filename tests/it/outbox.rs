@@ -1,10 +1,8 @@
 //! Tests of the mail worker with a real data file, a mail server on loopback and a manual clock.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use steward::testing::error::{Error, Result};
@@ -18,14 +16,11 @@ use steward::testing::mail::smtp::Mailer;
 use steward::testing::mail::worker::MailWorker;
 use steward::testing::metrics::Series;
 use steward::testing::store::Snapshot;
-use steward::testing::time::Clock;
-use steward::{CreatedWorkspace, InitialRecords, Store, create, router};
-use tempfile::TempDir;
+use steward::{CreatedWorkspace, InitialRecords, create};
 use tokio::net::TcpSocket;
 
 use crate::support::log;
 use crate::support::prelude::*;
-use crate::support::smtp::{Mail, MailServer, ServerBehavior};
 use crate::support::wait::{TEST_TIMEOUT, until};
 
 const START: Timestamp = Timestamp::from_micros(1_750_000_000_000_000);

@@ -1,15 +1,9 @@
 //! `secrets rotate`: all signed links and tokens become invalid, API keys stay valid, and the rotation is atomic.
 
-use steward::router;
 use steward::testing::resources::cascade_delete::delete_project;
-use steward::testing::store::PreparedRestore;
 
-use crate::activity::entries;
-use crate::api_keys::{at, make};
 use crate::sharing::opened;
-use crate::signup::{Offer, offer};
 use crate::support::prelude::*;
-use crate::support::sharing::Board;
 
 async fn rotate(workspace: &Workspace) -> Value {
     workspace.run_operation(Operation::SecretsRotate).await
@@ -99,7 +93,7 @@ async fn secret_rotation_replaces_live_events_tokens_and_keeps_api_keys() {
     let (workspace, owner) = Workspace::owned().await;
     let project = format!("/api/projects/{}/", workspace.made.project_id);
     let live = async || owner.get(&project).await.ok()["live_events_token"].clone();
-    let made = make(&owner, json!({ "label": "x", "scopes": ["user:read"] })).await;
+    let made = make_key(&owner, json!({ "label": "x", "scopes": ["user:read"] })).await;
     let rolled = owner.post(&at(&made, "roll/"), json!({ "grace_seconds": 3600 })).await.ok();
     let values = [&made, &rolled].map(|key| key["value"].as_str().expect("a value").to_owned());
     let mut seen = vec![live().await];

@@ -1,10 +1,7 @@
 //! A clock that stood ahead and was set back: what was made meanwhile has an end that is years away, and is not valid until
 //! then.
 
-use crate::api_keys::{at, holder, make};
-use crate::support::idempotency::post_once;
 use crate::support::prelude::*;
-use crate::support::sessions::{SignedIn, browser, sign_in_by_link};
 
 const INVITES: &str = "/api/organizations/@current/invites/";
 
@@ -24,12 +21,12 @@ impl Made {
         let owner = &workspace.owner;
         let user = workspace.made.user_id;
         let link = workspace.app.create_sign_in_link(user, false).await.expect("a link").code;
-        let rolled = make(owner, json!({ "label": "rolled", "scopes": ["*"] })).await;
+        let rolled = make_key(owner, json!({ "label": "rolled", "scopes": ["*"] })).await;
         owner.post(&at(&rolled, "roll/"), json!({ "grace_seconds": 3600 })).await.ok();
         let by_command = workspace.limited_key(OWNER, &["*"], json!({ "expires_in": 3600 })).await;
         let end = workspace.app.now().plus(Duration::from_hours(1));
         let by_api = json!({ "label": "ending", "scopes": ["*"], "expires_at": end });
-        let by_api = holder(workspace, &make(owner, by_api).await);
+        let by_api = holder(workspace, &make_key(owner, by_api).await);
         let invite = json!({ "target_email": "ann@x.example" });
         let invite = owner.post(INVITES, invite).await.ok();
         let board = owner.post(&workspace.dashboards(""), json!({ "name": "A" })).await.ok();
@@ -100,7 +97,7 @@ async fn after_the_clock_was_set_back_no_response_is_repeated_and_keys_end_and_a
     clock.set(right);
     assert_ne!(create().await, first);
     clock.set(right.plus(Duration::from_hours(24 * 365)));
-    let key = make(&workspace.owner, json!({ "label": "endless", "scopes": ["*"] })).await;
+    let key = make_key(&workspace.owner, json!({ "label": "endless", "scopes": ["*"] })).await;
     clock.set(right);
     let old = holder(&workspace, &key);
     assert_eq!(old.get(ME).await.status, 200);
@@ -108,7 +105,7 @@ async fn after_the_clock_was_set_back_no_response_is_repeated_and_keys_end_and_a
     assert_eq!(old.get(ME).await.status, 200);
     clock.advance(Duration::from_mins(1));
     assert_eq!(old.get(ME).await.status, 401);
-    let key = make(&workspace.owner, json!({ "label": "used", "scopes": ["*"] })).await;
+    let key = make_key(&workspace.owner, json!({ "label": "used", "scopes": ["*"] })).await;
     clock.set(right.plus(Duration::from_hours(24 * 365)));
     assert_eq!(holder(&workspace, &key).get(ME).await.status, 200);
     clock.set(right);

@@ -1,8 +1,6 @@
 //! Tests of accepting invites: new and existing users, invalid tokens, and the access of a new member.
 
-use crate::invites::{invite, invites, with_mail};
 use crate::support::prelude::*;
-pub use crate::support::signup::Offer;
 
 const UNKNOWN: &str = "The provided invite ID is not valid.";
 const EXPIRED: &str = "This invite has expired. Please ask your admin for a new one.";
@@ -80,7 +78,7 @@ async fn new_user_joins_with_the_token_and_gets_a_key() {
     // The invite is deleted.
     is_unknown(&anonymous.get(&offer.path).await);
     is_unknown(&offer.accept(&anonymous, json!({ "first_name": "Again" })).await);
-    assert_eq!(crate::invites::listed(&workspace, "id").await, [] as [Value; 0]);
+    assert_eq!(listed(&workspace, "id").await, [] as [Value; 0]);
     workspace.assert_file_valid().await;
 }
 
@@ -383,7 +381,7 @@ async fn removed_or_demoted_member_gains_nothing_by_their_own_invites() {
 async fn signup_is_logged_without_tokens() {
     let workspace = Workspace::new().await;
     let told = || {
-        let entries = crate::activity::entries(&workspace);
+        let entries = entries(&workspace);
         let told = entries.iter().map(|entry| {
             let shown = &entry.fields;
             let is_own = entry.meta.organization == workspace.made.organization_id;
@@ -414,7 +412,7 @@ async fn signup_is_logged_without_tokens() {
             "OrganizationMembership created ",
         ]
     );
-    let entries = crate::activity::entries(&workspace);
+    let entries = entries(&workspace);
     let text: String =
         entries.iter().map(|entry| serde_json::to_string(&entry.fields).expect("JSON")).collect();
     assert!(!text.contains(&offer.token) && !text.contains(&gone.token));

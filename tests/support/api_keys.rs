@@ -12,7 +12,7 @@ pub fn at(key: &Value, rest: &str) -> String {
 }
 
 /// Creates a key.
-pub async fn make(maker: &TestClient, sent: Value) -> Value {
+pub async fn make_key(maker: &TestClient, sent: Value) -> Value {
     let made = maker.post(KEYS, sent).await;
     assert_eq!(made.status, 201, "{}", made.body);
     made.body

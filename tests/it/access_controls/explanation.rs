@@ -4,14 +4,10 @@
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use proptest::test_runner::{Config as Cases, TestRunner};
 use steward::testing::ids::CollaboratorId;
 use steward::testing::resources::collaborators::Collaborator;
 use steward::testing::resources::projects::grants::{Grant, GrantLevel};
-use steward::testing::resources::shared::access_objects::Kind;
-use steward::testing::resources::shared::access_subject::Subject;
 
-use crate::dashboards::access::Scene;
 use crate::support::prelude::*;
 
 use super::decided;

@@ -1,6 +1,5 @@
 //! Insights that access rules hide, on dashboards and in the activity log.
 
-use crate::dashboards::access::{Scene, minute};
 use crate::support::prelude::*;
 
 pub const NOT_MANAGER: &str = "Must be manager to modify insight permissions.";

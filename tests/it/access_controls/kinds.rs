@@ -1,11 +1,7 @@
 //! `/api/projects/:project_id/resource_access_controls/`: access rules on all objects of a kind. All kinds are stored and
 //! shown; only those on dashboards and insights apply.
 
-use steward::testing::resources::shared::access_objects::Kind;
-use steward::testing::resources::shared::access_subject::Subject;
-
-use crate::dashboards::access::{BAD_LEVEL, BEGAN, Scene, whole};
-use crate::dashboards::make;
+use crate::dashboards::access::{BAD_LEVEL, BEGAN, whole};
 use crate::support::prelude::*;
 
 /// All kinds, in the order of the error text.

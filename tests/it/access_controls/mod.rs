@@ -11,7 +11,6 @@ mod roles;
 
 use steward::testing::resources::projects::grants::{self, GrantLevel};
 
-use crate::dashboards::access::{Scene, minute};
 use crate::support::prelude::*;
 
 const BOB: &str = "bob@corp.example";

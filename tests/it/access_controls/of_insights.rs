@@ -1,7 +1,5 @@
 //! `/api/projects/:project_id/insights/:id/access/`: what each member may do with an insight, and why.
 
-use crate::dashboards::access::Scene;
-use crate::dashboards::make;
 use crate::support::prelude::*;
 
 use super::decided;

@@ -1,7 +1,6 @@
 //! `/api/projects/:project_id/dashboards/:id/access/`: what each member may do with a dashboard, and why.
 
-use crate::dashboards::access::{BAD_LEVEL, Scene};
-use crate::dashboards::embedded;
+use crate::dashboards::access::BAD_LEVEL;
 use crate::support::prelude::*;
 
 use super::decided;

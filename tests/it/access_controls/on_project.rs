@@ -1,10 +1,8 @@
 //! Rules on a project for everyone and for roles: who sees the project, and who edits its rules.
 
-use crate::dashboards::access::minute;
-use crate::support::invites::invites;
 use crate::support::prelude::*;
 
-use super::{NOT_ADMIN, NOT_MANAGER, NOT_ORGANIZATION_ADMIN, Scene};
+use super::{NOT_ADMIN, NOT_MANAGER, NOT_ORGANIZATION_ADMIN};
 
 impl Scene {
     fn on_project(&self) -> String {

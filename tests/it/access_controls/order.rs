@@ -4,12 +4,7 @@
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use proptest::test_runner::{Config as Cases, TestRunner};
-use steward::testing::resources::shared::access_objects::Kind;
-use steward::testing::resources::shared::access_subject::Subject;
 
-use crate::dashboards::access::{Scene, allows};
-use crate::dashboards::make;
 use crate::support::prelude::*;
 
 /// The dashboards or insights of the workspace, and all of them together.

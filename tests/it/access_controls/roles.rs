@@ -1,10 +1,8 @@
 //! Access rules that name a role, on one dashboard and on all of them.
 
 use steward::testing::resources::access_controls::rules::BY_ROLE;
-use steward::testing::resources::shared::access_objects::Kind;
-use steward::testing::resources::shared::access_subject::Subject;
 
-use crate::dashboards::access::{Scene, whole};
+use crate::dashboards::access::whole;
 use crate::support::prelude::*;
 
 impl Scene {

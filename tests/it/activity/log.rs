@@ -1,8 +1,5 @@
 //! Tests of `/api/organizations/:organization_id/activity_log/` and `/api/projects/:project_id/activity_log/`.
 
-use crate::dashboards::{embedded, make};
-use crate::support::bodies::changed;
-use crate::support::dry_run::dry_run;
 use crate::support::prelude::*;
 
 /// Creates a workspace with a manual clock, set to 2025-01-02T03:04:05Z.

@@ -6,16 +6,9 @@ mod retention;
 pub mod secrets;
 mod visibility;
 
-use std::sync::Arc;
-
-use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 use tokio::sync::Notify;
 
-use crate::dashboards::make;
-pub use crate::support::activity::entries;
-use crate::support::batch_exports::with;
 use crate::support::prelude::*;
-use crate::tiles::{put_insight, put_texts};
 
 /// Returns the one entry that is not in `known`.
 #[track_caller]

@@ -1,12 +1,9 @@
 //! Tests of `--activity-retention`, the time for which entries are kept.
 
 use steward::testing::ids::ActivityId;
-use steward::testing::resources::activity::{Detail, Entry, Fields, Meta};
-use steward::testing::time::Clock;
+use steward::testing::resources::activity::{Detail, Fields, Meta};
 
-use crate::activity::entries;
 use crate::activity::log::{logs, told};
-use crate::dashboards::make;
 use crate::support::prelude::*;
 
 const BEGAN: Timestamp = Timestamp::from_micros(1_735_787_045_000_000);

@@ -1,13 +1,8 @@
 //! Runs every operation that writes. Tests which entries it records, and that no entry contains a secret.
 
 use steward::testing::operator::{KeyOptions, OrganizationOptions};
-use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 
-use crate::activity::entries;
-use crate::signup::Offer;
-use crate::support::dns::Reply;
 use crate::support::dry_run::DryRunOutcome;
-use crate::support::new_key;
 use crate::support::prelude::*;
 
 /// The names of response fields that contain secrets.

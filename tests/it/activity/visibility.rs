@@ -3,13 +3,9 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use proptest::test_runner::{Config as Cases, TestRunner};
-use steward::testing::resources::activity::Entry;
 
-use crate::activity::entries;
 use crate::activity::log::logs;
 use crate::support::prelude::*;
-use crate::support::walked;
 
 /// A request by the owner, or by a member if the step contains one.
 #[derive(Debug, Clone)]

@@ -1,7 +1,6 @@
 //! Tests that a value never gives more access than the key had that created it, whatever the value's key gets later.
 
 use crate::api_keys::limits::World;
-use crate::api_keys::{CURRENT, at, holder, make, roll};
 use crate::support::prelude::*;
 
 const PLACES: &str = "scoped_organizations, scoped_teams";
@@ -26,7 +25,7 @@ async fn weaker_key_gains_nothing_by_rotating_a_key_that_is_later_widened() {
         "label": "broken", "scopes": ["dashboard:read"], "scoped_teams": [web],
         "scoped_organizations": [two],
     });
-    let key = make(owner, sent).await;
+    let key = make_key(owner, sent).await;
     let weak = world.key(&["*"], json!({"projects": [shop]})).await;
     let rolled = holder(&world.workspace, &roll(&weak, &key, 86_400).await);
     let mend = json!({"scoped_organizations": []});
@@ -49,7 +48,7 @@ async fn created_key_cannot_get_more_access_than_its_grantor_had() {
     let owner = &world.workspace.owner;
     let limits = json!({"projects": [web], "expires_in": 60});
     let maker = world.key(&["personal_api_key:write", "dashboard:write"], limits).await;
-    let child = make(&maker, json!({"label": "x", "scopes": ["dashboard:read"]})).await;
+    let child = make_key(&maker, json!({"label": "x", "scopes": ["dashboard:read"]})).await;
     for (more, fields) in [
         (json!({"scopes": ["dashboard:read", "user:read"]}), "scopes"),
         (json!({"scopes": ["*"]}), "scopes"),
@@ -86,7 +85,7 @@ async fn keys_created_by_a_stronger_key_or_the_operator_can_be_widened_at_once()
         "label": "x", "scopes": ["user:read"], "scoped_teams": [web],
         "scoped_organizations": [one], "expires_at": "2024-01-01",
     });
-    let made = make(owner, sent).await;
+    let made = make_key(owner, sent).await;
     let limits = json!({"organizations": [one], "projects": [web], "expires_in": 60});
     let by_operator = world.key(&["user:read"], limits).await.get(CURRENT).await.ok();
     let more = json!({
@@ -107,7 +106,7 @@ async fn keys_created_by_a_stronger_key_or_the_operator_can_be_widened_at_once()
 async fn errors_about_grantors_are_hidden_from_keys_that_cannot_grant_the_change() {
     let world = World::new().await;
     let maker = world.key(&["personal_api_key:write", "user:read"], json!({})).await;
-    let key = make(&maker, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let key = make_key(&maker, json!({"label": "x", "scopes": ["user:read"]})).await;
     let text = "This API key cannot grant more access than it has: scopes.";
     maker.patch(&at(&key, ""), json!({"scopes": ["*"]})).await.assert_denied(text);
     let max = world.workspace.member("max", Level::Owner).await;

@@ -1,11 +1,8 @@
 //! Tests creating and rolling keys with an `Idempotency-Key`: it happens once, and only the first response has the
 //! value.
 
-use steward::testing::idempotency::StoredResponse;
-
 use crate::api_keys::limits::{PLACES, SCOPES, World};
-use crate::api_keys::{CURRENT, KEYS, at, holder, make};
-use crate::idempotency::{is_replayed, is_reused, post_once, stored};
+use crate::idempotency::is_reused;
 use crate::support::prelude::*;
 
 /// Returns the expected replay of a response.
@@ -105,7 +102,7 @@ async fn idempotency_key_reused_with_different_key_permissions_is_rejected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_idempotent_key_requests_run_once_and_return_the_value_once() {
     let workspace = Workspace::new().await;
-    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let key = make_key(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     for (path, sent) in [
         (KEYS.to_owned(), json!({"label": "y", "scopes": ["user:read"]})),
         (at(&key, "roll/"), json!({})),

@@ -1,7 +1,6 @@
 //! Tests that a key cannot grant more access than it has, and that omitted fields default to its own limits.
 
 use crate::api_keys::limits::{PLACES, SCOPES, World, text};
-use crate::api_keys::{CURRENT, KEYS, at, holder, make};
 use crate::support::prelude::*;
 
 const EXPIRY: &str = "This API key cannot grant more access than it has: expires_at.";
@@ -64,7 +63,7 @@ async fn omitted_fields_of_a_new_key_default_to_those_of_the_creating_key() {
             json!([[], [web], null]),
         ),
     ] {
-        let made = make(&world.key(&["*"], maker).await, with(&sent)).await;
+        let made = make_key(&world.key(&["*"], maker).await, with(&sent)).await;
         assert_eq!(limits(&made), expected, "{sent}");
         assert_eq!(holder(&world.workspace, &made).get(CURRENT).await.status, 200);
     }
@@ -103,7 +102,7 @@ async fn key_cannot_grant_more_than_it_has() {
         maker.post(KEYS, sent).await.assert_denied(refused);
         // The key cannot extend its own limits either, nor those of a key that it created.
         let own = maker.get(CURRENT).await.ok();
-        let child = make(&maker, json!({"label": "x", "scopes": ["dashboard:read"]})).await;
+        let child = make_key(&maker, json!({"label": "x", "scopes": ["dashboard:read"]})).await;
         if limits(&own) != json!([[one], [web], null]) {
             for key in [&own, &child] {
                 maker.patch(&at(key, ""), json!({field: value})).await.assert_denied(refused);
@@ -142,7 +141,7 @@ async fn limited_key_cannot_name_organizations_or_projects_outside_its_limits() 
         (&in_both, projects(&[far])),
     ] {
         let key = world.key(&["*"], held.clone()).await;
-        let child = make(&key, with(&json!({}))).await;
+        let child = make_key(&key, with(&json!({}))).await;
         let own = key.get(CURRENT).await.ok();
         let before = held_by_all(&key).await;
         key.post(KEYS, with(&sent)).await.assert_denied(PLACES);
@@ -153,13 +152,13 @@ async fn limited_key_cannot_name_organizations_or_projects_outside_its_limits() 
     }
     // What is inside the limits may be named, though the key opens nothing then.
     let key = world.key(&["*"], json!({"organizations": [one, two]})).await;
-    let made = make(&key, with(&json!({"scoped_organizations": [two]}))).await;
+    let made = make_key(&key, with(&json!({"scoped_organizations": [two]}))).await;
     assert_eq!(limits(&made), json!([[two], [], null]));
     let changed = key.patch(&at(&made, ""), json!({"scoped_teams": [web]})).await.ok();
     assert_eq!(limits(&changed), json!([[two], [web], null]));
     let unlimited = &world.workspace.owner;
     let across = json!({"scoped_organizations": [one], "scoped_teams": [far]});
-    assert_eq!(limits(&make(unlimited, with(&across)).await), json!([[one], [far], null]));
+    assert_eq!(limits(&make_key(unlimited, with(&across)).await), json!([[one], [far], null]));
     world.workspace.assert_file_valid().await;
 }
 
@@ -180,7 +179,7 @@ async fn limit_to_a_deleted_organization_or_project_remains() {
         assert_eq!(key.get(ME).await.ok()["organizations"], json!([]));
         let refused = key.get(&world.workspace.organization("")).await;
         assert_eq!(refused.status, 403, "{}", refused.body);
-        let child = make(key, json!({"label": "x", "scopes": ["*"]})).await;
+        let child = make_key(key, json!({"label": "x", "scopes": ["*"]})).await;
         assert_eq!(limits(&child), kept);
         key.patch(&at(&child, ""), json!({"label": "y"})).await.ok();
         // The limits that the key has may be sent back.

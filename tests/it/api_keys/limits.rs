@@ -1,6 +1,5 @@
 //! Tests that a limited key cannot gain access through other keys or other routes.
 
-use crate::api_keys::{CURRENT, KEYS, at};
 use crate::support::prelude::*;
 
 pub const PLACES: &str =

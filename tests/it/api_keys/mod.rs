@@ -12,8 +12,6 @@ mod upkeep;
 
 use crate::support::prelude::*;
 
-pub use crate::support::api_keys::{KEYS, at, make};
-
 pub const CURRENT: &str = "/api/personal_api_keys/@current/";
 const PLACES: &str = "scoped_organizations";
 /// The initial time of a workspace with a manual clock.
@@ -35,7 +33,7 @@ async fn api_key_is_created_shown_updated_and_revoked() {
     let owner = &workspace.owner;
     let sent =
         json!({"label": " laptop ", "scopes": ["user:read", "dashboard:write", "user:read"]});
-    let made = make(owner, sent).await;
+    let made = make_key(owner, sent).await;
     let (id, value) = (made["id"].clone(), made["value"].as_str().expect("a value"));
     let mask = format!("phx_...{}", &value[value.len() - 4..]);
     let mut shown = json!({
@@ -83,7 +81,7 @@ async fn key_list_contains_only_own_keys_newest_first() {
     let member = workspace.member("max", Level::Member).await;
     for label in ["one", "two", "three"] {
         clock.advance(Duration::from_secs(1));
-        make(&member, json!({"label": label, "scopes": ["user:read"]})).await;
+        make_key(&member, json!({"label": label, "scopes": ["user:read"]})).await;
     }
     let listed = member.get(KEYS.trim_end_matches('/')).await.ok();
     let listed = listed.as_array().expect("an array");
@@ -139,7 +137,7 @@ async fn keys_of_other_users_return_404() {
 async fn invalid_field_errors_have_the_documented_texts() {
     let (workspace, _) = Workspace::timed().await;
     let owner = &workspace.owner;
-    let made = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
+    let made = make_key(owner, json!({"label": "x", "scopes": ["*"]})).await;
     let moment = "Datetime has wrong format. Use one of these formats instead: YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
     let past = "The time must be in the future. To revoke a key now, delete it.";
     let no_list = "Expected a list of items but got type \"str\".";
@@ -184,14 +182,14 @@ async fn invalid_field_errors_have_the_documented_texts() {
     owner.assert_refusals(Method::PATCH, &at(&made, ""), on_update).await;
     let far =
         json!({"label": "x".repeat(40), "scopes": ["*"], "expires_at": "9999-12-31T23:59-12:00"});
-    assert_eq!(make(owner, far).await["expires_at"], "9999-12-31T23:59:59.999999Z");
+    assert_eq!(make_key(owner, far).await["expires_at"], "9999-12-31T23:59:59.999999Z");
     assert_eq!(owner.get(KEYS).await.ok().as_array().map(Vec::len), Some(3));
 }
 
 #[tokio::test]
 async fn key_field_of_any_json_type_is_accepted_or_rejected_by_name() {
     let (workspace, _) = Workspace::timed().await;
-    let made = make(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
+    let made = make_key(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
     let shapes = each(json!([
         true, 0, -1, 1.5, u64::MAX, 1e300, "", "\u{0}", "x", [], [null], [true], [[]], [{}],
         ["\u{0}"], [u64::MAX], {}, {"0": 1},
@@ -240,7 +238,7 @@ async fn key_can_only_be_limited_to_accessible_organizations_and_projects() {
     let (_, other) = workspace.outsider("eve").await;
     let member = workspace.member("max", Level::Member).await;
     let hidden = workspace.add_project(json!({"access_control": true})).await;
-    let made = make(&member, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let made = make_key(&member, json!({"label": "x", "scopes": ["user:read"]})).await;
     let teams = "You must be a member of all teams that you are scoping the key to.";
     let organizations =
         "You must be a member of all organizations that you are scoping the key to.";
@@ -262,5 +260,5 @@ async fn key_can_only_be_limited_to_accessible_organizations_and_projects() {
     }
     // An admin can access the project that the member cannot.
     let sent = json!({"label": "x", "scopes": ["user:read"], "scoped_teams": [hidden]});
-    make(&workspace.owner, sent).await;
+    make_key(&workspace.owner, sent).await;
 }

@@ -1,7 +1,5 @@
 //! What a key can do, compared with requests to every route.
 
-use super::{KEYS, at};
-use crate::support::dry_run::dry_run;
 use crate::support::objects::join;
 use crate::support::prelude::*;
 

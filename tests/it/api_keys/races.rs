@@ -3,7 +3,6 @@
 use futures_util::future::join;
 use steward::testing::resources::api_keys::ApiKey;
 
-use crate::api_keys::{CURRENT, KEYS, at, holder, make};
 use crate::support::prelude::*;
 
 /// Sends the same POST from all callers at once.
@@ -18,7 +17,7 @@ async fn post_at_once(callers: &[TestClient], path: &str, sent: &Value) -> Vec<T
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_rotations_leave_the_last_value_and_one_in_grace() {
     let (workspace, _) = Workspace::timed().await;
-    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let key = make_key(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let owners = vec![workspace.owner.clone(); 6];
     for (grace, working) in [(60, 2), (0, 1)] {
         let sent = json!({"grace_seconds": grace});
@@ -41,7 +40,7 @@ async fn concurrent_rotations_leave_the_last_value_and_one_in_grace() {
 async fn key_rotated_and_revoked_concurrently_is_revoked() {
     let workspace = Workspace::new().await;
     for _ in 0..8 {
-        let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+        let key = make_key(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
         let owners = [workspace.owner.clone()];
         let (owner, one) = (workspace.owner.clone(), at(&key, ""));
         let ending = tokio::spawn(async move { owner.delete(&one).await });
@@ -65,7 +64,7 @@ async fn key_rotated_and_revoked_concurrently_is_revoked() {
 async fn concurrent_creations_of_the_hundredth_key_create_one() {
     let workspace = Workspace::new().await;
     for _ in 0..98 {
-        make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+        make_key(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     }
     let sent = json!({"label": "y", "scopes": ["user:read"]});
     let answers = post_at_once(&vec![workspace.owner.clone(); 8], KEYS, &sent).await;

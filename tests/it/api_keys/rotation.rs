@@ -2,7 +2,7 @@
 
 use steward::testing::resources::api_keys::{ApiKey, Grantors, record_use};
 
-use crate::api_keys::{BEGAN, CURRENT, KEYS, at, holder, make, roll};
+use crate::api_keys::BEGAN;
 use crate::support::prelude::*;
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn rotated_key_keeps_its_identity_and_has_a_new_value() {
 #[tokio::test]
 async fn rotation_keeps_last_used_at() {
     let (workspace, _) = Workspace::timed().await;
-    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let key = make_key(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let id = serde_json::from_value(key["id"].clone()).expect("an id");
     let now = Timestamp::from_micros(1_600_000_000_000_000);
     workspace.write(move |tx| record_use(tx, id, now)).await;
@@ -44,10 +44,10 @@ async fn rotation_keeps_last_used_at() {
 #[tokio::test]
 async fn old_value_works_until_its_grace_period_ends() {
     let (workspace, clock) = Workspace::timed().await;
-    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:write"]})).await;
+    let key = make_key(&workspace.owner, json!({"label": "x", "scopes": ["user:write"]})).await;
     let old = holder(&workspace, &key);
     // One key was used before the roll, so its old value is in the cache; the other was not.
-    let unseen = make(&workspace.owner, json!({"label": "y", "scopes": ["user:write"]})).await;
+    let unseen = make_key(&workspace.owner, json!({"label": "y", "scopes": ["user:write"]})).await;
     old.get(ME).await.ok();
     let new = holder(&workspace, &roll(&workspace.owner, &key, 60).await);
     let newer = holder(&workspace, &roll(&workspace.owner, &unseen, 60).await);
@@ -72,7 +72,7 @@ async fn grace_period_ends_when_the_key_expires_or_is_revoked() {
     let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let sent = json!({"label": "x", "scopes": ["user:read"], "expires_at": "2023-11-14T22:13:30Z"});
-    let expiring = make(owner, sent).await;
+    let expiring = make_key(owner, sent).await;
     let new = holder(&workspace, &roll(owner, &expiring, 86_400).await);
     let old = holder(&workspace, &expiring);
     assert_eq!(old.get(ME).await.status, 200);
@@ -80,14 +80,14 @@ async fn grace_period_ends_when_the_key_expires_or_is_revoked() {
     old.get(ME).await.is_bad_key();
     new.get(ME).await.is_bad_key();
 
-    let revoked = make(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let revoked = make_key(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     roll(owner, &revoked, 60).await;
     let old = holder(&workspace, &revoked);
     assert_eq!(old.get(ME).await.status, 200);
     owner.delete(&at(&revoked, "")).await.assert_empty(204);
     old.get(ME).await.is_bad_key();
 
-    let by_operator = make(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let by_operator = make_key(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     roll(owner, &by_operator, 60).await;
     let id = serde_json::from_value(by_operator["id"].clone()).expect("an id");
     workspace.run_operation(Operation::KeyRevoke { id }).await;
@@ -103,7 +103,7 @@ async fn grace_period_ends_when_the_key_expires_or_is_revoked() {
 #[tokio::test]
 async fn second_rotation_ends_the_grace_period_of_the_first() {
     let (workspace, clock) = Workspace::timed().await;
-    let first = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let first = make_key(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let second = roll(&workspace.owner, &first, 3600).await;
     clock.advance(Duration::from_secs(10));
     let third = roll(&workspace.owner, &first, 60).await;
@@ -120,8 +120,8 @@ async fn second_rotation_ends_the_grace_period_of_the_first() {
 #[tokio::test]
 async fn old_value_cannot_extend_its_lifetime() {
     let (workspace, clock) = Workspace::timed().await;
-    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
-    let sibling = make(&workspace.owner, json!({"label": "y", "scopes": ["user:read"]})).await;
+    let key = make_key(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
+    let sibling = make_key(&workspace.owner, json!({"label": "y", "scopes": ["user:read"]})).await;
     roll(&workspace.owner, &key, 60).await;
     let old = holder(&workspace, &key);
     let more = "This API key cannot change a key with more access: expires_at.";
@@ -135,7 +135,7 @@ async fn old_value_cannot_extend_its_lifetime() {
         let sent = json!({"label": "z", "scopes": ["*"], "expires_at": end});
         old.post(KEYS, sent).await.assert_denied(grant);
     }
-    let child = make(&old, json!({"label": "z", "scopes": ["*"]})).await;
+    let child = make_key(&old, json!({"label": "z", "scopes": ["*"]})).await;
     assert_eq!(child["expires_at"], "2023-11-14T22:14:20Z");
     let sent = json!({"expires_at": null});
     holder(&workspace, &child).patch(&at(&child, ""), sent).await.assert_denied(grant);
@@ -148,7 +148,7 @@ async fn restrictions_of_a_key_apply_to_its_old_value() {
     let (workspace, _) = Workspace::timed().await;
     let member = workspace.member("max", Level::Member).await;
     let key =
-        make(&member, json!({"label": "x", "scopes": ["dashboard:write", "user:read"]})).await;
+        make_key(&member, json!({"label": "x", "scopes": ["dashboard:write", "user:read"]})).await;
     let list = workspace.dashboards("");
     let new = holder(&workspace, &roll(&member, &key, 3600).await);
     let old = holder(&workspace, &key);
@@ -174,7 +174,7 @@ async fn restrictions_of_a_key_apply_to_its_old_value() {
 #[tokio::test]
 async fn grace_seconds_is_an_integer_of_at_most_one_day() {
     let (workspace, _) = Workspace::timed().await;
-    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
+    let key = make_key(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
     let above = "Ensure this value is less than or equal to 86400.";
     let below = "Ensure this value is greater than or equal to 0.";
     let cases = [
@@ -195,7 +195,7 @@ async fn grace_seconds_is_an_integer_of_at_most_one_day() {
 async fn grace_period_persists_over_a_restart() {
     let (config, clock) = with_clock();
     let mut workspace = Workspace::with(config.clone()).await;
-    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let key = make_key(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let rolled = roll(&workspace.owner, &key, 60).await;
     for (seconds, status) in [(59, 200), (1, 401)] {
         clock.advance(Duration::from_secs(seconds));
@@ -208,7 +208,7 @@ async fn grace_period_persists_over_a_restart() {
 #[tokio::test]
 async fn check_finds_the_creator_of_a_missing_key() {
     let workspace = Workspace::new().await;
-    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let key = make_key(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     workspace.assert_file_valid().await;
     let id = serde_json::from_value(key["id"].clone()).expect("an id");
     workspace.write(move |tx| tx.remove::<ApiKey>(&id).map(drop)).await;

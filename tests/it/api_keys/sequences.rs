@@ -2,11 +2,9 @@
 //! never give more access than its creator had, and a weaker key must not change a stronger one.
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
 use steward::testing::resources::api_keys::list;
 
 use crate::api_keys::limits::World;
-use crate::api_keys::{CURRENT, KEYS, at, holder, make};
 use crate::support::prelude::*;
 
 const SCOPES: [&[&str]; 6] = [
@@ -208,7 +206,7 @@ async fn try_out(first: KeyLimits, steps: Vec<Step>) -> Result<usize, TestCaseEr
     if sent.get("scopes").is_none() {
         sent["scopes"] = json!(["personal_api_key:write"]);
     }
-    let made = make(&world.workspace.owner, sent).await;
+    let made = make_key(&world.workspace.owner, sent).await;
     let first = Held { caller: holder(&world.workspace, &made), within: opens(&world, &made) };
     let mut held = vec![first];
     for step in steps {

@@ -1,9 +1,5 @@
 //! Tests of the maximum number of keys of a user, and of the activity entries for keys.
 
-use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
-
-use crate::activity::entries;
-use crate::api_keys::{KEYS, at, holder, make};
 use crate::support::prelude::*;
 
 #[tokio::test]
@@ -14,21 +10,21 @@ async fn user_has_at_most_100_live_and_100_expired_keys() {
     let ending = |end: &str| json!({"label": "x", "scopes": ["user:read"], "expires_at": end});
     let soon = ending("2023-11-14T22:14:19Z");
     let lasting = json!({"label": "y", "scopes": ["user:read"]});
-    let first = make(owner, soon.clone()).await;
+    let first = make_key(owner, soon.clone()).await;
     for _ in 0..98 {
-        make(owner, soon.clone()).await;
+        make_key(owner, soon.clone()).await;
     }
     owner.post(KEYS, lasting.clone()).await.assert_invalid_body("invalid_input", text);
     owner.delete(&at(&first, "")).await.assert_empty(204);
-    let revivable = make(owner, ending("2023-11-14T22:14:20Z")).await;
+    let revivable = make_key(owner, ending("2023-11-14T22:14:20Z")).await;
     owner.post(KEYS, lasting.clone()).await.assert_invalid_body("invalid_input", text);
 
     clock.advance(Duration::from_mins(1));
     for _ in 0..2 {
-        make(owner, ending("2023-11-14T22:15:20Z")).await;
+        make_key(owner, ending("2023-11-14T22:15:20Z")).await;
     }
     for _ in 0..97 {
-        make(owner, lasting.clone()).await;
+        make_key(owner, lasting.clone()).await;
     }
     owner.post(KEYS, lasting.clone()).await.assert_invalid_body("invalid_input", text);
     let revive = json!({"expires_at": null});
@@ -38,7 +34,7 @@ async fn user_has_at_most_100_live_and_100_expired_keys() {
 
     clock.advance(Duration::from_mins(1));
     let known = entries(&workspace).len();
-    let newest = make(owner, lasting.clone()).await;
+    let newest = make_key(owner, lasting.clone()).await;
     assert_eq!(entries(&workspace).len(), known + 1, "the entry is about the new key alone");
     // 99 unexpired keys, and 100 of the 101 expired ones.
     assert_eq!(owner.get(KEYS).await.ok().as_array().map(Vec::len), Some(199));
@@ -57,7 +53,7 @@ async fn every_change_of_a_key_is_logged_without_secrets() {
     let begun = entries(&workspace).len();
     let tick = || clock.advance(Duration::from_secs(1));
     tick();
-    let made = make(owner, json!({"label": "laptop", "scopes": ["user:read"]})).await;
+    let made = make_key(owner, json!({"label": "laptop", "scopes": ["user:read"]})).await;
     let one = at(&made, "");
     tick();
     owner.patch(&one, json!({"scoped_organizations": [organization], "label": "desk"})).await.ok();
@@ -119,7 +115,7 @@ async fn former_member_adds_no_entries_to_the_organizations_log_by_a_key() {
     let organization = json!(workspace.made.organization_id);
     let sent =
         json!({"label": "x", "scopes": ["user:read"], "scoped_organizations": [organization]});
-    let key = make(&max, sent).await;
+    let key = make_key(&max, sent).await;
     workspace.remove_member("max@corp.example").await;
     clock.advance(Duration::from_secs(1));
     max.patch(&at(&key, ""), json!({"label": "a word to my former boss"})).await.ok();

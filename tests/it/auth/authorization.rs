@@ -3,7 +3,6 @@
 
 use steward::testing::auth::{PathTarget, Requirements};
 
-use crate::support::new_key;
 use crate::support::objects::join;
 use crate::support::prelude::*;
 

@@ -2,8 +2,6 @@
 
 use steward::testing::operator::KeyOptions;
 
-use crate::dashboards::access::allows;
-use crate::support::new_key;
 use crate::support::prelude::*;
 
 async fn authorized(workspace: &Workspace, header: &str) -> TestResponse {

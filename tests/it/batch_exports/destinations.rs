@@ -1,7 +1,6 @@
 //! Tests of destinations: the configuration of each service.
 
-use crate::batch_exports::{add, list_of, with};
-use crate::support::batch_exports::to;
+use crate::batch_exports::{add, list_of};
 use crate::support::prelude::*;
 
 /// Each service with a minimal and a complete configuration, and the secret keys of the latter.

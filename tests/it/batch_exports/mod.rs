@@ -5,9 +5,6 @@ mod rights;
 mod secrets;
 mod states;
 
-use crate::domains::entries_about;
-use crate::support::batch_exports::to;
-pub use crate::support::batch_exports::{nowhere, with};
 use crate::support::prelude::*;
 
 const MOMENT: &str = "Datetime has wrong format. Use one of these formats instead: \

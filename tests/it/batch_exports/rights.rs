@@ -2,8 +2,6 @@
 
 use steward::testing::resources::batch_exports::{BatchExport, Secrets};
 
-use crate::support::batch_exports::to;
-use crate::support::idempotency::stored;
 use crate::support::prelude::*;
 
 /// Creates a project in the first organization. Returns its id.

@@ -7,10 +7,7 @@ use steward::testing::resources::batch_exports::{
 };
 
 use crate::batch_exports::destinations::{public, services};
-use crate::batch_exports::{add, list_of, with};
-use crate::domains::entries_about;
-use crate::support::batch_exports::to;
-use crate::support::idempotency::stored;
+use crate::batch_exports::{add, list_of};
 use crate::support::log;
 use crate::support::prelude::*;
 

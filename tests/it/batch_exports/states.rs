@@ -1,7 +1,6 @@
 //! Tests of pausing and unpausing.
 
-use crate::batch_exports::{MOMENT, add, with};
-use crate::domains::entries_about;
+use crate::batch_exports::{MOMENT, add};
 use crate::support::prelude::*;
 
 const FIRST: &str = "2023-11-14T22:13:20Z";

@@ -1,7 +1,5 @@
 //! The fields of all schemas, by the section of the page that shows them.
 
-use serde_json::Map;
-
 use crate::support::prelude::*;
 
 use super::schema_words::{describe, referred};

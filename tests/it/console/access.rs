@@ -1,7 +1,6 @@
 //! Who may open a page: a row of the route table is covered as soon as the table declares it.
 
-use steward::testing::config::Switch;
-use steward::testing::http::routes::{PageAccess, PageSpec};
+use steward::testing::http::routes::PageSpec;
 
 use crate::support::prelude::*;
 

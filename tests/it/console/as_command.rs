@@ -1,8 +1,5 @@
 //! Forms that ask for their command: they show what their button would send, and change nothing.
 
-use steward::testing::http::routes::PageAccess;
-
-use crate::support::console::FilledForm;
 use crate::support::crawler::{crawl, make_objects, shape};
 use crate::support::dry_run::everything;
 use crate::support::prelude::*;

@@ -1,11 +1,6 @@
 //! Attacks on sessions and forms that need no browser.
 
-use std::convert::Infallible;
-
 use axum::body::Bytes;
-use axum::http::Request;
-use futures_util::stream;
-use tokio::sync::oneshot;
 
 use crate::support::prelude::*;
 

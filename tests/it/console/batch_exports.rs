@@ -1,6 +1,6 @@
 //! Batch exports: the list, the forms of all destinations, and what a session may do.
 
-use crate::support::batch_exports::{DESTINATIONS, to, with};
+use crate::support::batch_exports::DESTINATIONS;
 use crate::support::prelude::*;
 
 const LIST: &str = "/console/projects/1/batch_exports/";

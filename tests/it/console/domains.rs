@@ -1,6 +1,5 @@
 //! The domains of an organization: the wizard that verifies one, and how people sign in.
 
-use crate::support::dns::Reply;
 use crate::support::domains::add;
 use crate::support::prelude::*;
 

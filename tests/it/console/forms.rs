@@ -1,12 +1,9 @@
 //! What all forms share: errors beside their field, nothing typed is lost, and changes of others. The profile is the example.
 
-use std::convert::Infallible;
-
-use futures_util::{StreamExt, poll, stream};
+use futures_util::{StreamExt, poll};
 use regex::Regex;
 
 use crate::support::ClosedFile;
-use crate::support::console::FilledForm;
 use crate::support::crawler::{crawl, make_objects};
 use crate::support::prelude::*;
 

@@ -1,9 +1,7 @@
 //! The start page, and the first steps of a new workspace.
 
 use steward::testing::bootstrap::InitialRecords;
-use steward::testing::config::Switch;
 
-use crate::support::console::FilledForm;
 use crate::support::prelude::*;
 
 const HOME: &str = "/console/";

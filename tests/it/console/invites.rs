@@ -1,9 +1,6 @@
 //! The page of invites: new ones, the state of their mails, links, and the same invite again.
 
-use crate::invites::mail::with_server;
-use crate::support::invites::{invites, listed, with_mail};
 use crate::support::prelude::*;
-use crate::support::smtp::{MailServer, ServerBehavior};
 
 fn list(workspace: &Workspace) -> String {
     format!("/console/organizations/{}/invites/", workspace.made.organization_id)

@@ -1,17 +1,9 @@
 //! Signing in by mail: the form, the mail, and the code in the browser that asked.
 
-use std::sync::Mutex;
-
 use steward::InitialRecords;
-use steward::testing::config::Switch;
 use steward::testing::resources::sessions::SignInRequest;
 
-use crate::domains::prove;
-use crate::invites::{invite, mail::with_server};
-use crate::support::metrics::{Numbers, is};
 use crate::support::prelude::*;
-use crate::support::signup::Offer;
-use crate::support::smtp::{Mail, MailServer, ServerBehavior};
 use crate::support::{domains, log};
 
 const ASK: &str = "/console/sign_in/mail/";

@@ -2,9 +2,6 @@
 //!
 //! The test reads pages as a crawler does, from the start page on, and presses every button it finds.
 
-use steward::testing::http::routes::PageAccess;
-
-use crate::support::console::FilledForm;
 use crate::support::crawler::{Found, crawl, make_objects, shape};
 use crate::support::prelude::*;
 

@@ -1,8 +1,5 @@
 //! Which operations of the API the pages reach. The others are listed in `docs/spec/console.md`, each with its reason.
 
-use std::fs;
-use std::path::PathBuf;
-
 use regex::Regex;
 
 use crate::support::prelude::*;

@@ -1,11 +1,5 @@
 //! Dashboards below access rules. The rules themselves are tested in `access_controls`.
 
-use std::convert::Infallible;
-
-use futures_util::stream;
-use tokio::sync::oneshot;
-
-use crate::dashboards::make;
 use crate::support::prelude::*;
 
 pub const BEGAN: &str = "2025-01-02T03:04:05Z";

@@ -1,8 +1,7 @@
 //! `/api/projects/:project_id/dashboards/:dashboard_id/collaborators/`: who may edit a restricted
 //! dashboard.
 
-use crate::dashboards::access::{BEGAN, Scene, minute};
-use crate::dashboards::embedded;
+use crate::dashboards::access::BEGAN;
 use crate::support::prelude::*;
 
 const LOWEST: &str = "Cannot add collaborators to a dashboard on the lowest restriction level.";

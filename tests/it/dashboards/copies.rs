@@ -1,8 +1,6 @@
 //! Dashboards created as copies of others.
 
-use crate::dashboards::{at_the_moment, detail, make};
 use crate::support::prelude::*;
-use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 /// Creates a dashboard of the owner that uses every field.
 async fn full(workspace: &Workspace) -> (u64, String) {

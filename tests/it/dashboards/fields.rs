@@ -1,6 +1,5 @@
 //! The values that each request field of a dashboard accepts and refuses. `src/input` tests those of each type.
 
-use crate::dashboards::make;
 use crate::support::prelude::*;
 
 /// Returns this number of tags, each of 255 bytes.

@@ -1,6 +1,5 @@
 //! Restriction and privilege levels of dashboards, and private projects.
 
-use crate::dashboards::access::{Scene, allows};
 use crate::support::prelude::*;
 
 const RESTRICT: &str = "Only the dashboard owner and project admins have the restriction rights required to change the dashboard's restriction level.";

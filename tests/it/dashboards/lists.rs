@@ -2,12 +2,8 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
 
-use crate::dashboards::access::{Scene, minute};
-use crate::dashboards::{detail, embedded, item, make};
 use crate::support::prelude::*;
-use crate::support::walked;
 
 /// The IDs of the dashboards on a page, in its order.
 fn ids(page: &Value) -> Vec<u64> {

@@ -10,11 +10,7 @@ mod removal;
 mod template_json;
 mod templates;
 
-use serde_json::Map;
-
-use crate::support::batch_exports::with;
-use crate::support::bodies::{MOMENT, changed};
-pub use crate::support::dashboards::make;
+use crate::support::bodies::MOMENT;
 use crate::support::prelude::*;
 
 /// The fields that only the detail view has.

@@ -1,12 +1,9 @@
 //! Dashboards are soft-deleted and restored. DELETE never deletes one.
 
 use axum::http::header::ALLOW;
-use steward::testing::ids::InsightId;
 use steward::testing::resources::dashboards::insights::Insight;
 
-use crate::dashboards::{at_the_moment, detail, item, make};
 use crate::support::prelude::*;
-use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 #[tokio::test]
 async fn only_deleted_false_restores_a_dashboard() {

@@ -1,10 +1,8 @@
 //! Dashboards created from a template in the request.
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
 
 use crate::dashboards::templates::tiles;
-use crate::dashboards::{at_the_moment, detail};
 use crate::support::prelude::*;
 
 /// A template with one text and these changes. A member that is changed to `"absent"` is removed.

@@ -1,7 +1,6 @@
 //! Dashboards created from built-in templates.
 
-use crate::dashboards::{at_the_moment, detail, embedded, item};
-use crate::support::bodies::{self, changed};
+use crate::support::bodies;
 use crate::support::prelude::*;
 
 const APP: &str =

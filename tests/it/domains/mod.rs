@@ -6,7 +6,6 @@ mod saml;
 mod verification;
 
 use steward::testing::ids::DomainId;
-use steward::testing::resources::activity::Entry;
 use steward::testing::resources::domains::{self, Domain};
 
 use crate::support::prelude::*;

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
-use crate::domains::{add, prove};
+use crate::domains::add;
 use crate::support::prelude::*;
 
 const BAD_CERTIFICATE: &str = "Enter one valid X.509 certificate, as PEM or as its base64.";

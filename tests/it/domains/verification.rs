@@ -2,8 +2,7 @@
 
 use hickory_server::net::xfer::Protocol;
 
-use crate::domains::{Scene, add, entries_about, prove};
-use crate::support::dns::Reply;
+use crate::domains::{Scene, add};
 use crate::support::prelude::*;
 
 const NAME: &str = "_posthog-challenge.corp.example.";

@@ -1,16 +1,8 @@
 //! `Dry-Run: true`: a request runs with all checks and changes nothing. See `docs/spec/requests.md`.
 
-use steward::testing::idempotency::StoredResponse;
-
 use crate::activity::secrets::{Walk, every_write};
-use crate::dashboards::embedded;
-use crate::idempotency::{is_replayed, post_once, stored};
-use crate::support::api_keys::KEYS;
-use crate::support::dry_run::{DryRunOutcome, dry_run, everything};
-use crate::support::invites::with_mail;
+use crate::support::dry_run::{DryRunOutcome, everything};
 use crate::support::prelude::*;
-use crate::support::sharing::Board;
-use crate::tiles::put_texts;
 
 /// Sends a request as a dry run, which changes nothing, and then as it is. Both have the same result. Returns the body of
 /// the dry run.

@@ -1,9 +1,5 @@
 //! `/api/environments/`: the second spelling of `/api/projects/`, with the same behaviour.
 
-use steward::testing::idempotency::StoredResponse;
-
-use crate::support::idempotency::{post_once, stored};
-use crate::support::metrics::{Numbers, is};
 use crate::support::prelude::*;
 
 const PROJECTS: &str = "/api/projects/";

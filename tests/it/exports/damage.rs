@@ -1,6 +1,5 @@
 //! An import of an incomplete or changed export fails with the line number and creates nothing.
 
-use std::fs;
 use std::io::{self, BufReader, Read};
 
 use proptest::prelude::*;

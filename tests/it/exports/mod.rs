@@ -5,7 +5,6 @@ mod damage;
 pub mod organization;
 
 use std::io::Read;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use steward::testing::bootstrap;
@@ -15,17 +14,12 @@ use steward::testing::resources::cascade_delete::PendingDeletion;
 use steward::testing::resources::invites::InviteMail;
 use steward::testing::resources::roles::PendingListing;
 use steward::testing::resources::shared::import_mark::ImportMark;
-use steward::testing::router::router;
 use steward::testing::store::{
-    ExportOptions, Imported, OpenError, Place, PreparedRestore, SentCopy, canonical_line, receive,
+    ExportOptions, Imported, OpenError, Place, SentCopy, canonical_line, receive,
 };
 use tokio::sync::Semaphore;
 
-use crate::api_keys::{KEYS, at, make};
-use crate::idempotency::post_once;
-use crate::signup::Offer;
 use crate::support::exports::{lines, sealed};
-use crate::support::new_key;
 use crate::support::prelude::*;
 use crate::support::sessions::SESSIONS;
 
@@ -206,7 +200,7 @@ impl Everything {
 
     async fn keys(&mut self) {
         let owner = self.owner();
-        let made = make(&owner, json!({ "label": "x", "scopes": ["user:read"] })).await;
+        let made = make_key(&owner, json!({ "label": "x", "scopes": ["user:read"] })).await;
         let made = self.noted(made);
         self.noted(owner.post(&at(&made, "roll/"), json!({ "grace_seconds": 3600 })).await.ok());
         // The use of its own key is recorded a moment later.

@@ -1,7 +1,6 @@
 //! `export --organization` and `import --organization`: one organization moves to another workspace in use.
 
 use std::io::Cursor;
-use std::sync::Arc;
 
 use steward::testing::bootstrap::InitialRecords;
 use steward::testing::resources::api_keys::ApiKey;
@@ -341,7 +340,7 @@ async fn conflict_refuses_the_import_and_leaves_nothing() {
     let other = Workspace::founded(founding(1), Config::default()).await;
     let invites = other.organization("invites/");
     let by_link = json!({ "target_email": OWNER, "send_email": false });
-    let offer = crate::signup::Offer::of(&other.owner.post(&invites, by_link).await.ok());
+    let offer = Offer::of(&other.owner.post(&invites, by_link).await.ok());
     offer.accept(&other.anonymous(), json!({ "first_name": "Eve" })).await.ok();
     let before = content(&other).await;
     let refused = import_one(&other, &bytes).await.expect_err("a refusal");
@@ -379,7 +378,7 @@ async fn conflict_that_arises_during_an_import_refuses_it_and_leaves_nothing() {
                     let path = writer.organization(path);
                     let made = writer.owner.post(&path, sent.clone()).await.ok();
                     if path.ends_with("/invites/") {
-                        let offer = crate::signup::Offer::of(&made);
+                        let offer = Offer::of(&made);
                         let eve = json!({ "first_name": "Eve" });
                         offer.accept(&writer.anonymous(), eve).await.ok();
                     }

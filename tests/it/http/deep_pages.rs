@@ -1,14 +1,11 @@
 //! Pages far into long lists, which are read on the threads for long reads.
 
 use steward::testing::error::Result;
-use steward::testing::ids::{InsightId, MembershipId, UserUuid};
-use steward::testing::resources::dashboards::Dashboard;
+use steward::testing::ids::{MembershipId, UserUuid};
 use steward::testing::resources::dashboards::insights::Insight;
 use steward::testing::resources::members;
 use steward::testing::resources::users;
 
-use crate::support::dashboards::make;
-use crate::support::metrics::Numbers;
 use crate::support::prelude::*;
 
 /// The greatest offset that a request reads on its own thread.

@@ -2,7 +2,6 @@
 
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 
-use crate::dashboards::make;
 use crate::support::prelude::*;
 
 const REQUEST_ID: &str = "x-request-id";

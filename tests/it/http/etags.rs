@@ -3,8 +3,6 @@
 
 use steward::testing::resources::api_keys::record_use;
 
-use crate::activity::entries;
-use crate::api_keys::{CURRENT, KEYS, at};
 use crate::support::prelude::*;
 use crate::{batch_exports, domains};
 

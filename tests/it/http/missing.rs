@@ -1,6 +1,5 @@
 //! Objects that do not exist: unknown, malformed and deleted ids, and ids of another organization or project.
 
-use crate::support::batch_exports::with;
 use crate::support::prelude::*;
 
 /// The lists of organizations and of projects, and the requests at an object of each.

@@ -1,7 +1,5 @@
 //! Numbers in bodies: what is stored as sent comes back digit for digit, and 5.0 is the integer 5.
 
-use axum::http::Request;
-
 use crate::support::prelude::*;
 
 /// Numbers that a floating-point number does not hold, or that programs write in another way.

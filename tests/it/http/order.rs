@@ -1,6 +1,5 @@
 //! Tests the order of checks: if a request has two errors, which of them the response reports.
 
-use crate::dashboards::make;
 use crate::http::errors::READ_ONLY;
 use crate::support::prelude::*;
 

@@ -1,7 +1,6 @@
 //! What a GET returns, a PATCH takes back: 200, and nothing changes.
 
 use axum::http::header::ETAG;
-use serde_json::Map;
 
 use crate::support::prelude::*;
 

@@ -3,14 +3,9 @@
 mod rights;
 mod upkeep;
 
-use steward::testing::idempotency::{StoredBodyPart, StoredResponse};
+use steward::testing::idempotency::StoredBodyPart;
 
-use crate::activity::entries;
-use crate::api_keys::{KEYS, at};
 use crate::batch_exports;
-use crate::signup::offer;
-use crate::support::dns::Reply;
-pub use crate::support::idempotency::{post_once, stored};
 use crate::support::prelude::*;
 
 const REUSED: &str = "This Idempotency-Key was used for a request with another body.";

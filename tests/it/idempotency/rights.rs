@@ -1,15 +1,8 @@
 //! `Idempotency-Key` and permissions. Different spellings of a path are the same request, and a stored response is
 //! replayed only to a caller that is still authorized.
 
-use std::convert::Infallible;
-
-use futures_util::stream;
-use steward::testing::idempotency::StoredResponse;
-
 use crate::api_keys::limits::{World, text};
-use crate::api_keys::{CURRENT, at};
-use crate::idempotency::{is_replayed, is_reused, post_once, stored};
-use crate::signup::offer;
+use crate::idempotency::is_reused;
 use crate::support::prelude::*;
 
 const DASHBOARDS: &str = "/api/projects/@current/dashboards/";

@@ -1,8 +1,7 @@
 //! Stored responses of idempotent requests expire after a day.
 
-use steward::testing::idempotency::{StoredBodyPart, StoredResponse};
+use steward::testing::idempotency::StoredBodyPart;
 
-use crate::idempotency::{is_replayed, post_once, stored};
 use crate::support::prelude::*;
 
 const DAY: Duration = Duration::from_hours(24);

@@ -1,9 +1,6 @@
 //! Access rules on insights.
 
-use crate::dashboards::make;
 use crate::support::prelude::*;
-
-use super::{insights, make_insight};
 
 #[tokio::test]
 async fn access_rules_hide_insights_from_lists_counts_and_retrieval() {

@@ -1,10 +1,6 @@
 //! The entries of insights in the activity log.
 
-use crate::dashboards::make;
-use crate::support::batch_exports::with;
 use crate::support::prelude::*;
-
-use super::make_insight;
 
 /// Returns the newest entries of the project's log: scope, item, activity, name, short ID, and changes.
 async fn newest(workspace: &Workspace, count: usize) -> Vec<Value> {

@@ -1,10 +1,8 @@
 //! The dashboards that show an insight, and their tiles.
 
-use crate::dashboards::make;
 use crate::support::prelude::*;
-use crate::tiles::put_texts;
 
-use super::{insights, make_insight, version};
+use super::version;
 
 #[tokio::test]
 async fn dashboards_of_an_insight_are_the_sent_set_and_old_tiles_are_restored() {

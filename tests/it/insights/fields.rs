@@ -2,8 +2,6 @@
 
 use crate::support::prelude::*;
 
-use super::{insights, make_insight};
-
 /// Asserts that POST and PATCH reject each body, and that nothing is created or changed.
 async fn rejects(workspace: &Workspace, cases: impl IntoIterator<Item = (Value, Refusal)>) {
     let owner = &workspace.owner;

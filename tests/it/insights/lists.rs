@@ -1,9 +1,6 @@
 //! The filters and orders of lists of insights.
 
-use crate::dashboards::{embedded, make};
 use crate::support::prelude::*;
-
-use super::{insights, make_insight};
 
 /// The names in a list.
 async fn names(caller: &TestClient, workspace: &Workspace, query: &str) -> Vec<String> {

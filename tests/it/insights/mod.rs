@@ -7,8 +7,7 @@ mod fields;
 mod lists;
 mod removal;
 
-use crate::dashboards::{at_the_moment, embedded};
-use crate::support::bodies::{changed, insight};
+use crate::support::bodies::insight;
 use crate::support::prelude::*;
 
 /// The fields of the basic form.

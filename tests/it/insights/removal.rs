@@ -1,10 +1,7 @@
 //! Deleting and restoring insights.
 
 use crate::activity::log::at_a_standstill;
-use crate::dashboards::make;
 use crate::support::prelude::*;
-
-use super::{insights, make_insight};
 
 #[tokio::test]
 async fn deleted_insight_is_returned_once_and_then_404() {

@@ -1,6 +1,5 @@
 //! Tests of the private projects in an invite: the format, and which levels a member may grant.
 
-use crate::invites::{invite, invites};
 use crate::support::prelude::*;
 
 const NO_PROJECT: &str = "Project does not exist on this organization, or it is private and you do not have access to it.";

@@ -1,6 +1,6 @@
 //! Tests of creating several invites in one request: either all of them or none.
 
-use crate::invites::{MEMBER_ALREADY, invites, listed};
+use crate::invites::MEMBER_ALREADY;
 use crate::support::prelude::*;
 
 const NO_ARRAY: &str = "This endpoint needs an array of data for bulk invite creation.";

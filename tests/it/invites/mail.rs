@@ -1,9 +1,6 @@
 //! Tests of the mails about invites and new members, with a mail server.
 
-use crate::invites::{invite, invites};
-use crate::signup::Offer;
 use crate::support::prelude::*;
-use crate::support::smtp::{Mail, MailServer, ServerBehavior};
 
 pub fn with_server(mut config: Config, server: &MailServer) -> Config {
     config.mail.smtp_url = Some(server.url().parse().expect("a URL"));

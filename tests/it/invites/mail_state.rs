@@ -1,14 +1,9 @@
 //! Tests of `GET /api/organizations/:organization_id/invites/:id/mail/`, with a mail server.
 
 use steward::testing::resources::invites::InviteMail;
-use steward::{Store, router};
 
-use super::mail::with_server;
-use crate::invites::{invite, invites};
-use crate::signup::Offer;
-use crate::support::batch_exports::with;
 use crate::support::prelude::*;
-use crate::support::smtp::{MailServer, ServerBehavior, Setup};
+use crate::support::smtp::Setup;
 
 const START: &str = "2023-11-14T22:13:20Z";
 const UNREACHABLE: &str = "The connection to the mail server failed.";

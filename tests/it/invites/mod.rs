@@ -7,8 +7,6 @@ mod mail_state;
 
 use crate::support::prelude::*;
 
-pub use crate::support::invites::{invite, invites, listed, with_mail};
-
 const TOO_HIGH: &str = "You cannot invite a user with a higher permission level than your own.";
 const MEMBER_ALREADY: &str = "A user with this email address already belongs to the organization.";
 

@@ -4,13 +4,9 @@ use std::pin::pin;
 
 use futures_util::poll;
 use steward::testing::mail::outbox::OutboxMessage;
-use steward::testing::resources::dashboards::Dashboard;
 
 use super::{PAST_A_LEASE, end, has_none, holder, is_held_by};
-use crate::invites::invite;
-use crate::invites::mail::with_server;
 use crate::support::prelude::*;
-use crate::support::smtp::{MailServer, ServerBehavior};
 
 /// A database with two nodes, `a` and `b`. Each has a clock of its own that stands still, so no lease expires by itself.
 struct Pair {

@@ -1,7 +1,6 @@
 //! `steward nodes`.
 
-use steward::{InitialRecords, Store, create};
-use tempfile::TempDir;
+use steward::{InitialRecords, create};
 
 use crate::support::prelude::*;
 

@@ -1,11 +1,8 @@
 //! Metrics of the work with a shared database.
 
-use std::sync::{Mutex, mpsc};
-
-use tokio::sync::oneshot;
+use std::sync::mpsc;
 
 use super::end;
-use crate::support::metrics::{Numbers, is};
 use crate::support::prelude::*;
 
 fn metered() -> Config {

@@ -1,8 +1,6 @@
 //! Requests to one node after requests to another.
 
 use super::end;
-use crate::api_keys::{KEYS, at};
-use crate::support::idempotency::post_once;
 use crate::support::prelude::*;
 
 async fn two_nodes() -> (Workspace, Workspace) {

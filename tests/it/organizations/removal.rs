@@ -5,24 +5,20 @@ use std::ops::ControlFlow;
 
 use steward::testing::ids::CollaboratorId;
 use steward::testing::resources::access_controls::rules;
-use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::collaborators::{self, Collaborator};
+use steward::testing::resources::dashboards::Details;
 use steward::testing::resources::dashboards::deletions::Deletion;
 use steward::testing::resources::dashboards::tiles::Tile;
-use steward::testing::resources::dashboards::{Dashboard, Details};
-use steward::testing::resources::members::Membership;
 use steward::testing::resources::projects::grants::{self, Grant};
 use steward::testing::resources::projects::{Project, Settings};
-use steward::testing::resources::shared::access_objects::{Kind, Object};
-use steward::testing::resources::shared::access_subject::Subject;
+use steward::testing::resources::shared::access_objects::Object;
 use steward::testing::resources::sharing::Sharing;
 use steward::testing::resources::users;
 use steward::testing::store::Raw;
 
-use crate::dashboards::access::Scene;
+use crate::domains;
 use crate::support::prelude::*;
-use crate::{domains, invites};
 
 /// Returns the number of records whose key begins with `prefix`.
 fn count<R: Record>(workspace: &Workspace, prefix: &impl Key) -> usize {
@@ -420,7 +416,7 @@ async fn deleting_a_filled_organization_leaves_no_records_and_a_valid_file() {
     domains::add(workspace, "corp.example").await;
     let access = json!([{ "id": second, "level": "member" }]);
     let sent = json!({ "target_email": "new@corp.example", "private_project_access": access });
-    invites::invite(scene.owner(), workspace, sent).await;
+    invite(scene.owner(), workspace, sent).await;
     let before = filled(workspace);
     // One of the two projects was deleted before, and a part of its records is deleted.
     delete_project(workspace, second).await;

@@ -8,7 +8,6 @@ mod private;
 mod token;
 
 use crate::support::prelude::*;
-use crate::support::walked;
 
 const ON_CREATE: &str = "Primary dashboard cannot be set on project creation.";
 const NOT_OURS: &str = "Dashboard does not belong to this team.";

@@ -1,9 +1,9 @@
 //! Changes of more role memberships than one transaction changes.
 
 use steward::testing::ids::RoleMembershipId;
-use steward::testing::resources::members::{self, Membership};
+use steward::testing::resources::members;
 use steward::testing::resources::roles::{self, PendingListing, Role, RoleMembership};
-use steward::testing::resources::users::{User, find_by_email};
+use steward::testing::resources::users::find_by_email;
 
 use crate::support::prelude::*;
 

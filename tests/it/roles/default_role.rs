@@ -1,11 +1,8 @@
 //! The default role of an organization, which users get when they join it.
 
-use steward::testing::resources::activity::{Entry, Fields};
+use steward::testing::resources::activity::Fields;
 
-use crate::support::activity::entries;
-use crate::support::invites::invite;
 use crate::support::prelude::*;
-use crate::support::signup::Offer;
 
 async fn set_default(workspace: &Workspace, role: &Value) -> Value {
     let sent = json!({ "default_role_id": role });

@@ -3,7 +3,6 @@
 use futures_util::future::join;
 use steward::testing::ids::{MembershipId, RoleMembershipId};
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
-use steward::testing::resources::members::Membership;
 use steward::testing::resources::roles::RoleMembership;
 
 use crate::support::prelude::*;

@@ -1,20 +1,15 @@
 //! Tests of when a session is valid and of what it may do, in requests and inside writes.
 
-use axum::http::Request;
 use bytes::Bytes;
-use futures_util::stream;
 use steward::testing::ids::SessionId;
 use steward::testing::resources::sessions::Session;
-use tokio::sync::oneshot;
 
-use super::assert_ended;
-use crate::api_keys::{CURRENT, at, holder, make};
 use crate::support::prelude::*;
-use crate::support::sessions::{SESSIONS, SignedIn, browser, sign_in, sign_in_by_link};
+use crate::support::sessions::SESSIONS;
 
 /// Creates a key with every scope and a session that is bound to it.
 async fn bound(workspace: &Workspace) -> (Value, SignedIn) {
-    let key = make(&workspace.owner, json!({ "label": "console", "scopes": ["*"] })).await;
+    let key = make_key(&workspace.owner, json!({ "label": "console", "scopes": ["*"] })).await;
     let session = sign_in(workspace, key["value"].as_str().expect("a value")).await;
     (key, session)
 }

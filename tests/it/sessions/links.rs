@@ -1,13 +1,9 @@
 //! Tests of sign-in links: they work once, for minutes, and for one user.
 
-use steward::testing::config::Switch;
 use steward::testing::error::Error;
 use steward::testing::resources::sessions::SignInLink;
 
-use super::assert_ended;
-use crate::signup::offer;
 use crate::support::prelude::*;
-use crate::support::sessions::{SignedIn, browser, sign_in, sign_in_by_link};
 
 #[track_caller]
 fn assert_invalid(refused: Option<Error>) {

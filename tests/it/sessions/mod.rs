@@ -7,11 +7,9 @@ mod storage;
 use axum::http::header::COOKIE;
 use steward::testing::resources::sessions::Fields;
 
-use crate::api_keys::{CURRENT, at, holder, make};
-use crate::support::dry_run::dry_run;
 use crate::support::log;
 use crate::support::prelude::*;
-use crate::support::sessions::{SESSIONS, SignedIn, USER_AGENT, browser, sign_in, sign_in_by_link};
+use crate::support::sessions::{SESSIONS, USER_AGENT};
 
 /// Asserts a 401 for a session.
 #[track_caller]
@@ -205,7 +203,7 @@ async fn keys_created_in_a_session_have_at_most_its_permissions() {
     refused.assert_denied("This API key cannot grant more access than it has: scopes.");
 
     let by_link = sign_in_by_link(&workspace).await;
-    let made = make(&by_link.client, json!({ "label": "x", "scopes": ["*"] })).await;
+    let made = make_key(&by_link.client, json!({ "label": "x", "scopes": ["*"] })).await;
     assert_eq!((&made["scopes"], &made["expires_at"]), (&json!(["*"]), &Value::Null));
     let widened = json!({ "scopes": ["dashboard:write"], "expires_at": null });
     by_link.client.patch(&at(&made, ""), widened).await.ok();

@@ -2,13 +2,10 @@
 
 use steward::testing::resources::cascade_delete::delete_account_data;
 use steward::testing::resources::sessions::SignInRequest;
-use steward::testing::store::{PreparedRestore, receive};
+use steward::testing::store::receive;
 
-use super::assert_ended;
-use crate::api_keys::{at, make};
 use crate::exports::{copied, export, how, sent};
 use crate::support::prelude::*;
-use crate::support::sessions::{SignedIn, sign_in, sign_in_by_link};
 
 const TABLES: [Table; 6] = [
     Table::Sessions,
@@ -117,7 +114,7 @@ async fn sessions_survive_a_restart() {
 async fn maintenance_deletes_sessions_that_ended_and_links_and_requests_that_expired() {
     let (workspace, clock) = Workspace::timed().await;
     let app = &workspace.app;
-    let key = make(&workspace.owner, json!({ "label": "x", "scopes": ["*"] })).await;
+    let key = make_key(&workspace.owner, json!({ "label": "x", "scopes": ["*"] })).await;
     sign_in(&workspace, key["value"].as_str().expect("a value")).await;
     app.create_sign_in_link(workspace.made.user_id, false).await.expect("a link");
     add_request(&workspace, workspace.made.user_id).await;
@@ -131,7 +128,7 @@ async fn maintenance_deletes_sessions_that_ended_and_links_and_requests_that_exp
     assert!(app.verify_session(&kept.text).is_ok());
     clock.advance(Duration::from_hours(11));
     eventually("the session is deleted", || (sizes(app.store()) == [0; 6]).then_some(())).await;
-    let key = make(&workspace.owner, json!({ "label": "x", "scopes": ["*"] })).await;
+    let key = make_key(&workspace.owner, json!({ "label": "x", "scopes": ["*"] })).await;
     sign_in(&workspace, key["value"].as_str().expect("a value")).await;
     workspace.owner.delete(&at(&key, "")).await.assert_empty(204);
     workspace.assert_file_valid().await;

@@ -2,7 +2,7 @@
 
 use super::{assert_opens, opened};
 use crate::support::prelude::*;
-use crate::support::sharing::{Board, is_unlisted};
+use crate::support::sharing::is_unlisted;
 
 const NO_EDIT: &str = "You don't have edit permissions for this insight.";
 

@@ -3,17 +3,12 @@
 mod insights;
 mod shared;
 
-use steward::testing::ids::InsightId;
-use steward::testing::resources::activity::Entry;
 use steward::testing::resources::shared::access_objects::Object;
 use steward::testing::resources::sharing::{Sharing, SharingTokens};
 
-use crate::activity::entries;
-use crate::dashboards::access::allows;
 use crate::insights::version;
-use crate::support::idempotency::stored;
 use crate::support::prelude::*;
-use crate::support::sharing::{Board, token};
+use crate::support::sharing::token;
 
 const BEGAN: &str = "2023-11-14T22:13:20Z";
 

@@ -6,7 +6,7 @@ use steward::testing::fair_queue::Consumer;
 use steward::testing::resources::dashboards::tiles;
 
 use crate::support::prelude::*;
-use crate::support::sharing::{Board, add_insight, add_text, is_unlisted, swell};
+use crate::support::sharing::{add_insight, add_text, is_unlisted, swell};
 
 #[tokio::test]
 async fn public_json_shows_the_dashboard_without_personal_data() {

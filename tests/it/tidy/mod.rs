@@ -6,8 +6,6 @@ mod rules;
 mod samples;
 mod source;
 
-use std::fs;
-
 use graph::ModuleGraph;
 use rules::{Rule, Violation};
 use source::Source;

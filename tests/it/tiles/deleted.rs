@@ -2,8 +2,6 @@
 
 use crate::support::prelude::*;
 
-use super::put_insight;
-
 /// A workspace with a dashboard that has two deleted texts around a live one.
 async fn with_texts() -> Workspace {
     let workspace = Workspace::new().await;

@@ -1,9 +1,8 @@
 //! `tiles` as a client that keeps the whole layout of a dashboard sends it: every tile, with each of its fields.
 
-use crate::dashboards::make;
 use crate::support::prelude::*;
 
-use super::{put_insight, put_texts, shown, with_insight};
+use super::with_insight;
 
 /// Sends the tiles and asserts that the response and the next GET show them. Returns them.
 async fn put(caller: &TestClient, one: &str, tiles: Value) -> Vec<Value> {

@@ -10,12 +10,11 @@ use steward::testing::auth::InProject;
 use steward::testing::ids::TileId;
 use steward::testing::resources::dashboards::insights;
 use steward::testing::resources::dashboards::tiles;
-use steward::testing::resources::dashboards::{Dashboard, tiles::Tile};
+use steward::testing::resources::dashboards::tiles::Tile;
 use steward::testing::resources::members;
 use steward::testing::resources::projects;
 use steward::testing::secret::Seed;
 
-use crate::dashboards::{at_the_moment, detail, embedded, item, make};
 use crate::support::bodies;
 use crate::support::prelude::*;
 

@@ -1,8 +1,7 @@
 //! Moving tiles between dashboards.
 
-use crate::dashboards::make;
 use crate::support::prelude::*;
-use crate::tiles::{kept, put_insight, put_texts, shown, shown_of};
+use crate::tiles::kept;
 
 const REQUIRED: (&str, &str) = ("required", "This field is required.");
 const INTEGER: (&str, &str) = ("invalid_input", "A valid integer is required.");

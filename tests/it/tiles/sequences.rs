@@ -2,11 +2,8 @@
 //! are correct, and the data file stays consistent.
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
 
-use crate::dashboards::make;
 use crate::support::prelude::*;
-use crate::tiles::{put_insight, put_texts};
 
 /// A change of a dashboard: the dashboard, the kind of change, and two IDs or numbers.
 type Step = (usize, u8, u64, u64);

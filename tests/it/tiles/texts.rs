@@ -1,9 +1,8 @@
 //! Texts on tiles: create, update and share them.
 
-use crate::dashboards::{at_the_moment, embedded, make};
 use crate::support::bodies;
 use crate::support::prelude::*;
-use crate::tiles::{put_texts, shown, shown_of, with_insight};
+use crate::tiles::with_insight;
 
 /// The expected tile with a text that `user` wrote at the test's time. `changes` apply to the text.
 fn text_tile(tile: &Value, user: &Value, changes: Value) -> Value {
