@@ -45,13 +45,14 @@ impl Page {
 
     /// Asserts a page with this status and this heading.
     #[track_caller]
-    pub fn assert_shows(&self, status: u16, heading: &str) {
+    pub fn assert_shows(&self, status: u16, heading: &str) -> &Self {
         assert_eq!(self.status, status, "{}", self.html);
         assert_eq!(self.headers["content-type"], "text/html; charset=utf-8");
         let heading_start = self.html.find("<h1").expect("a heading");
         let end = heading_start + self.html[heading_start..].find("</h1>").expect("its end");
         let shown = &self.html[heading_start..end];
         assert!(shown.ends_with(heading), "{shown}");
+        self
     }
 
     /// Does what [`assert_shows`](Self::assert_shows) does, and returns the page.
@@ -64,31 +65,35 @@ impl Page {
 
     /// Asserts a redirection to this page.
     #[track_caller]
-    pub fn assert_leads_to(&self, target: &str) {
+    pub fn assert_leads_to(&self, target: &str) -> &Self {
         assert_eq!(self.location(), target);
+        self
     }
 
     /// Asserts that the page contains all of these texts.
     #[track_caller]
-    pub fn assert_has(&self, texts: &[&str]) {
+    pub fn assert_has(&self, texts: &[&str]) -> &Self {
         for text in texts {
             assert!(self.html.contains(text), "{text}: {}", self.html);
         }
+        self
     }
 
     /// Asserts that the page contains none of these texts.
     #[track_caller]
-    pub fn assert_lacks(&self, texts: &[&str]) {
+    pub fn assert_lacks(&self, texts: &[&str]) -> &Self {
         for text in texts {
             assert!(!self.html.contains(text), "{text}: {}", self.html);
         }
+        self
     }
 
     /// Asserts that the error beside a field of the form `form` contains this text.
     #[track_caller]
-    pub fn assert_field_error(&self, field: &str, text: &str) {
+    pub fn assert_field_error(&self, field: &str, text: &str) -> &Self {
         let error = self.between(&format!("id=\"form-{field}-error\">"), "</p>");
         assert!(error.contains(text), "{field}: {error}");
+        self
     }
 
     /// Returns the part of the page between the first `start` and the next `end`, as a page.

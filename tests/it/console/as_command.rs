@@ -92,8 +92,7 @@ async fn form_that_has_to_be_corrected_shows_its_errors_instead_of_a_command() {
     let form = owner.get(PROFILE).await.form("form").with("_show", "command");
     assert_eq!(owner.submit(&form).await.commands(), [] as [&str; 0]);
     let page = owner.submit(&form.with("notification_settings", "{x")).await;
-    page.assert_shows(400, "Profile");
-    page.assert_has(&["This is not valid JSON"]);
+    page.assert_shows(400, "Profile").assert_has(&["This is not valid JSON"]);
     let page = owner.post(LIST, &[("action", "pin"), ("_show", "command")]).await;
     page.assert_shows(400, "Dashboards");
     owner.post("/console/sign_out/", &[]).await;

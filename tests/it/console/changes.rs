@@ -90,8 +90,7 @@ async fn refused_changes_are_named_with_the_reason() {
     let page = ben.post(LIST, &[("action", "add_tag"), ("id", "1"), ("tag", " ")]).await;
     page.assert_has(&["<option value=\"add_tag\" selected>", "name=\"id\" value=\"1\" checked"]);
     let page = ben.post(LIST, &[("action", "add_tag"), ("id", "2"), ("tag", "x\"y")]).await;
-    page.assert_shows(403, "Dashboards");
-    page.assert_has(&["name=\"tag\" value=\"x&#34;y\""]);
+    page.assert_shows(403, "Dashboards").assert_has(&["name=\"tag\" value=\"x&#34;y\""]);
     ben.post(LIST, &[("action", "pin"), ("id", "x")]).await.assert_shows(404, "Not found");
 }
 

@@ -174,8 +174,7 @@ async fn insight_that_the_session_may_not_view_shows_nothing_of_itself() {
     let rules = format!("{insights}{}/access_controls/", insight["id"]);
     workspace.owner.put(&rules, json!({ "access_level": "none" })).await.ok();
     let page = visitor.open(&format!("{LIST}{}/", board["id"]), "A").await;
-    page.assert_has(&["You may not view this insight."]);
-    page.assert_lacks(&["Payroll"]);
+    page.assert_has(&["You may not view this insight."]).assert_lacks(&["Payroll"]);
 }
 
 #[tokio::test]

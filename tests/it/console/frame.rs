@@ -115,8 +115,7 @@ async fn session_without_the_scope_of_the_user_begins_in_the_first_project_that_
         (&["dashboard:read", "user:read"][..], to_one, beside.to_string()),
     ] {
         let key = workspace.limited_key(OWNER, scopes, limits).await.key.expect("a key");
-        let home = Visitor::with_key(&workspace, &key).await.get("/console/").await;
-        home.assert_shows(200, "Home");
+        let home = Visitor::with_key(&workspace, &key).await.open("/console/", "Home").await;
         home.assert_has(&[&format!("/console/projects/{project}/dashboards/")]);
     }
     // The names are unknown, and all projects of the key can be reached.
@@ -129,8 +128,7 @@ async fn session_without_the_scope_of_the_user_begins_in_the_first_project_that_
     }
     let scopes = ["organization:read", "organization_member:write"];
     let key = workspace.key(OWNER, &scopes).await.key.expect("a key");
-    let home = Visitor::with_key(&workspace, &key).await.get("/console/").await;
-    home.assert_shows(200, "Projects");
+    let home = Visitor::with_key(&workspace, &key).await.open("/console/", "Projects").await;
     let members = format!("/console/organizations/{}/members/", workspace.made.organization_id);
     assert!(links_of_main(&home).contains(&members), "{}", home.html);
     home.assert_has(&["<bdi>Corp</bdi><small>Owner</small>"]);

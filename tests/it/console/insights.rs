@@ -253,8 +253,7 @@ async fn trash_offers_only_what_the_session_may_restore() {
     }
     let page = anna.get(&format!("{LIST}trash/")).await;
     assert_eq!(deleted(&page.html), ["Edited", "Viewed"]);
-    page.assert_has(&["Restore Edited"]);
-    page.assert_lacks(&["Restore Viewed"]);
+    page.assert_has(&["Restore Edited"]).assert_lacks(&["Restore Viewed"]);
     let reader = Visitor::with_scopes(&workspace, OWNER, &["insight:read"]).await;
     let page = reader.get(&format!("{LIST}trash/")).await;
     assert_eq!(deleted(&page.html).len(), 3);

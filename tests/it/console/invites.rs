@@ -58,8 +58,7 @@ async fn up_to_twenty_people_are_invited_together_or_none() {
         ("  ", "This field is required."),
     ] {
         let page = owner.submit(&form.clone().with("target_email", typed)).await;
-        page.assert_shows(400, "Invites");
-        page.assert_field_error("target_email", error);
+        page.assert_shows(400, "Invites").assert_field_error("target_email", error);
     }
     assert_eq!(listed(&workspace, "target_email").await, [] as [&str; 0]);
     let form = form.with("target_email", "ann@x.example Ann\r\nben@x.example").with("level", "8");
@@ -176,13 +175,10 @@ async fn form_offers_levels_and_private_projects_that_the_session_may_give() {
     let settings = json!({ "members_can_invite": false });
     workspace.owner.patch(&workspace.organization(""), settings).await.ok();
     let page = ben.open(&list, "Invites").await;
-    page.assert_has(&["This session may not invite."]);
-    page.assert_lacks(&["id=\"form\"", "/again/"]);
+    page.assert_has(&["This session may not invite."]).assert_lacks(&["id=\"form\"", "/again/"]);
     let reader =
         Visitor::with_scopes(&workspace, "ben@corp.example", &["organization_member:read"]).await;
-    let page = reader.get(&list).await;
-    page.assert_has(&["ann@x.example"]);
-    page.assert_lacks(&["/delete/"]);
+    reader.get(&list).await.assert_has(&["ann@x.example"]).assert_lacks(&["/delete/"]);
 }
 
 #[tokio::test]
@@ -200,9 +196,7 @@ async fn invite_is_created_again() {
     assert_eq!(listed(&workspace, "message").await, ["Hi"]);
     // An admin may not give level 15.
     let mut admin = Visitor::member(&workspace, "amy", Level::Admin).await;
-    let page = admin.get(&list).await;
-    page.assert_has(&["ann@x.example"]);
-    page.assert_lacks(&["/again/"]);
+    admin.get(&list).await.assert_has(&["ann@x.example"]).assert_lacks(&["/again/"]);
     let again = owner.get(&list).await.form_to("/again/");
     let page = admin.submit(&again).await.showing(403, "Invites");
     assert!(page.between("role=\"alert\">", "</div>").contains("higher permission level"));

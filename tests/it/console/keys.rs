@@ -113,8 +113,7 @@ async fn session_of_a_narrow_key_is_offered_only_what_it_may_give() {
     let reader = Visitor::with_key(&workspace, text(&reader)).await;
     reader.get(KEYS).await.assert_lacks(&["New key"]);
     let page = reader.get(NEW).await;
-    page.assert_has(&["This session may not create keys."]);
-    page.assert_lacks(&["Create the key"]);
+    page.assert_has(&["This session may not create keys."]).assert_lacks(&["Create the key"]);
 }
 
 #[tokio::test]

@@ -63,8 +63,7 @@ async fn forms_take_the_id_of_a_dashboard_if_there_are_too_many_to_offer() {
         (&move_tile, "toDashboard", "The ID of a dashboard that you may edit."),
     ] {
         let page = owner.get(path).await;
-        page.assert_has(&[hint]);
-        page.assert_lacks(&[&format!("<select id=\"form-{id}\"")]);
+        page.assert_has(&[hint]).assert_lacks(&[&format!("<select id=\"form-{id}\"")]);
         page.assert_lacks(&["type=\"checkbox\" name=\"dashboards\""]);
     }
     let form = owner.get(new_insight).await.form("form").with("name", "Visitors");

@@ -88,8 +88,7 @@ fn wrong(code: &str) -> String {
 
 #[track_caller]
 fn assert_refused(page: &Page, why: &str) {
-    page.assert_shows(401, "Sign in by mail");
-    page.assert_has(&[why]);
+    page.assert_shows(401, "Sign in by mail").assert_has(&[why]);
     assert!(!page.headers.contains_key("set-cookie"));
 }
 

@@ -192,6 +192,5 @@ async fn member_page_lists_what_the_member_may_do_in_the_projects_of_the_viewer(
     let row = row.between("/access/\"><bdi>Payroll</bdi>", "</tr>");
     assert!(row.contains("<span class=\"tag warn\">No access</span>"), "{row}");
     let seen = ann.open(&of_ben, "<bdi>ben</bdi>").await;
-    seen.assert_has(&["<bdi>Web</bdi>"]);
-    seen.assert_lacks(&["Payroll"]);
+    seen.assert_has(&["<bdi>Web</bdi>"]).assert_lacks(&["Payroll"]);
 }

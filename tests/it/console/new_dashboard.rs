@@ -72,8 +72,7 @@ async fn dashboard_is_copied_with_its_tiles() {
     assert_eq!(copy["tiles"][0]["text"]["body"], "Read this");
     assert_eq!(copy["tiles"][0]["text"]["id"], 2, "the text is a copy");
     let page = owner.submit(&form.with("use_dashboard", "77").with("_once", "other")).await;
-    page.assert_shows(400, "New dashboard");
-    page.assert_has(&["Invalid value provided"]);
+    page.assert_shows(400, "New dashboard").assert_has(&["Invalid value provided"]);
 }
 
 #[tokio::test]
@@ -82,8 +81,7 @@ async fn dashboard_is_created_from_json() {
     let form = owner.get(&format!("{NEW}?from=json")).await.form("form");
     assert!(form.value("template").contains("Read this first"));
     let page = owner.submit(&form.clone().with("template", "{\"tiles\": []}")).await;
-    page.assert_shows(400, "New dashboard");
-    page.assert_has(&["is a required property"]);
+    page.assert_shows(400, "New dashboard").assert_has(&["is a required property"]);
     let page = owner.submit(&form.clone().with("template", "{")).await;
     page.assert_field_error("template", "not valid JSON");
     assert_eq!(owner.submit(&form).await.location(), format!("{LIST}1/?done=dashboard-created"));

@@ -36,8 +36,7 @@ async fn members_create_only_demo_projects() {
     workspace.member("mia", Level::Member).await;
     let mut member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
     let new = member.open(&page(&workspace, "projects/new/"), "New project").await;
-    new.assert_has(&["Create the demo project"]);
-    new.assert_lacks(&["name=\"is_demo\""]);
+    new.assert_has(&["Create the demo project"]).assert_lacks(&["name=\"is_demo\""]);
     member.submit(&new.form("form").with("name", "Demo")).await.location();
     let found = workspace.owner.get("/api/projects/2/").await.ok();
     assert_eq!((&found["name"], &found["is_demo"]), (&json!("Demo"), &json!(true)));
@@ -73,8 +72,7 @@ async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name()
     workspace.member("mia", Level::Member).await;
     let member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
     let page = member.open(&path, "Organization settings").await;
-    page.assert_has(&[TOO_LOW]);
-    page.assert_lacks(&["settings/delete/"]);
+    page.assert_has(&[TOO_LOW]).assert_lacks(&["settings/delete/"]);
 
     let question = owner.get(&format!("{path}delete/")).await;
     let done = owner.submit(&question.form("form").with("name", " Acme ")).await;
@@ -97,6 +95,5 @@ async fn organization_is_created_from_the_switcher() {
     let limited = Visitor::with_key(&workspace, key.key.as_deref().expect("a key")).await;
     limited.get("/console/sessions/").await.assert_lacks(&[link]);
     let page = limited.open("/console/organizations/new/", "New organization").await;
-    page.assert_has(&["<div class=\"note\">"]);
-    page.assert_lacks(&["id=\"form\""]);
+    page.assert_has(&["<div class=\"note\">"]).assert_lacks(&["id=\"form\""]);
 }

@@ -233,8 +233,7 @@ async fn only_changes_that_the_session_may_revert_are_offered() {
     let mut reader = Visitor::with_key(&scene.workspace, &key).await;
     assert!(labels(&reader.get(&scene.log()).await).iter().all(|label| label.is_empty()));
     let page = reader.get(&link).await;
-    page.assert_has(&["role=\"alert\""]);
-    page.assert_lacks(&["<button class=\"b go\">"]);
+    page.assert_has(&["role=\"alert\""]).assert_lacks(&["<button class=\"b go\">"]);
     reader.submit(&form).await.assert_shows(403, "<bdi>Revert this change?</bdi>");
     // A member who may only view the dashboard sees why there is no button.
     let anna = scene.workspace.member("anna", Level::Member).await;
@@ -242,8 +241,7 @@ async fn only_changes_that_the_session_may_revert_are_offered() {
     scene.workspace.owner.put(&rules, json!({ "access_level": "viewer" })).await.ok();
     let mut anna = Visitor::with_key(&scene.workspace, &anna.key.expect("a key")).await;
     let page = anna.get(&link).await;
-    page.assert_has(&["role=\"alert\""]);
-    page.assert_lacks(&["<button class=\"b go\">"]);
+    page.assert_has(&["role=\"alert\""]).assert_lacks(&["<button class=\"b go\">"]);
     anna.submit(&form).await.assert_shows(403, "<bdi>Revert this change?</bdi>");
     assert_eq!(scene.read().await["name"], "B");
     assert_eq!(scene.patch(json!({ "deleted": true })).await["deleted"], true);
@@ -279,6 +277,5 @@ async fn addresses_of_other_entries_have_no_page() {
     let query =
         format!("scope=Dashboard&item_id={}&at={}&entry={id}", scene.id, moment.expect("a time"));
     let page = scene.owner.get(&format!("{}revert/?{query}", scene.log())).await;
-    page.assert_shows(404, "Not found");
-    page.assert_has(&["This change cannot be reverted."]);
+    page.assert_shows(404, "Not found").assert_has(&["This change cannot be reverted."]);
 }

@@ -102,9 +102,7 @@ async fn dashboard_is_restricted_to_collaborators() {
     let mut ben = Visitor::member(&workspace, "ben", Level::Member).await;
     workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
     let mut owner = Visitor::owner(&workspace).await;
-    let page = owner.get(BOARD).await;
-    page.assert_lacks(&["Collaborators</h3>"]);
-    let form = page.form("restriction");
+    let form = owner.get(BOARD).await.assert_lacks(&["Collaborators</h3>"]).form("restriction");
     assert_eq!(form.value("restriction_level"), "21");
     let done = owner.submit(&form.with("restriction_level", "37")).await;
     assert_eq!(done.location(), format!("{BOARD}?done=access-saved"));
@@ -207,8 +205,7 @@ async fn public_page_is_enabled_rotated_and_disabled() {
     let path = format!("{ONE}sharing/");
     assert!(owner.get(ONE).await.html.contains(&format!("href=\"{path}\"")));
     let page = owner.open(&path, "Sharing of <bdi>Growth</bdi>").await;
-    page.assert_has(&["The dashboard is not public"]);
-    page.assert_lacks(&["/shared/"]);
+    page.assert_has(&["The dashboard is not public"]).assert_lacks(&["/shared/"]);
     page.part("<code dir=\"ltr\">", "</code>").assert_has(&["{&#34;enabled&#34;:true}"]);
     let done = owner.post(&path, &[("action", "enable")]).await;
     assert_eq!(done.location(), format!("{path}?done=page-enabled"));

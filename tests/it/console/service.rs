@@ -29,8 +29,7 @@ async fn health_page_shows_the_state_of_the_service() {
         page.html.contains("<th scope=\"row\">Writes waiting</th><td>0</td>").then_some(page)
     })
     .await;
-    page.assert_shows(200, "Health of the service");
-    page.assert_has(&["Accepts writes"]);
+    page.assert_shows(200, "Health of the service").assert_has(&["Accepts writes"]);
     page.assert_has(&[concat!(
         "<th scope=\"row\">Version</th><td>",
         env!("CARGO_PKG_VERSION"),
@@ -88,8 +87,7 @@ async fn pages_are_read_while_the_disk_is_nearly_full_and_name_the_reason() {
     assert!(list.html.contains("New insight"), "the level decides, not the disk: {}", list.html);
     let sharing = owner.open(&format!("{insight}sharing/"), "Sharing").await;
     let reason = "The service is temporarily unavailable. Try again shortly.";
-    sharing.assert_has(&[reason]);
-    sharing.assert_lacks(&["id=\"sharing\""]);
+    sharing.assert_has(&[reason]).assert_lacks(&["id=\"sharing\""]);
     let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
     let invites = owner.open(&format!("{organization}invites/"), "Invites").await;
     assert!(invites.html.contains("id=\"form\""), "levels can be given: {}", invites.html);

@@ -32,8 +32,7 @@ async fn text_is_previewed_and_added() {
     let command = owner.submit(&form.clone().with("_show", "command")).await.command();
     assert!(command.contains(r#""color":"blue""#), "{command}");
     let empty = owner.submit(&form.clone().with("tiles.0.text.body", " ")).await;
-    empty.assert_shows(400, "Add a text");
-    empty.assert_field_error("tiles-0-text-body", "Enter a text.");
+    empty.assert_shows(400, "Add a text").assert_field_error("tiles-0-text-body", "Enter a text.");
     let long = owner.submit(&form.clone().with("tiles.0.text.body", &"é".repeat(4001))).await;
     long.assert_field_error("tiles-0-text-body", "Text body cannot exceed 4000 characters");
     assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=text-added"));
@@ -74,8 +73,7 @@ async fn session_that_may_not_edit_is_told_why_and_offered_no_form() {
         for page in pages {
             let shown = visitor.get(&format!("{ONE}{page}")).await;
             assert_eq!(shown.status, 200, "{page}");
-            shown.assert_has(&[reason]);
-            shown.assert_lacks(&["id=\"form\"", "id=\"arrange\""]);
+            shown.assert_has(&[reason]).assert_lacks(&["id=\"form\"", "id=\"arrange\""]);
         }
     }
 }
