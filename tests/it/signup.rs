@@ -26,7 +26,7 @@ async fn member_emails(workspace: &Workspace) -> Vec<String> {
 
 #[tokio::test]
 async fn new_user_joins_with_the_token_and_gets_a_key() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let anonymous = workspace.anonymous();
     let offer = offer(&workspace, "Ann@x.example", 8).await;
     let shown = anonymous.get(&offer.path).await.ok();
@@ -46,8 +46,7 @@ async fn new_user_joins_with_the_token_and_gets_a_key() {
     assert_eq!(answer.headers["cache-control"], "no-store");
     let body = answer.ok();
     let key = workspace.with_key(body["personal_api_key"]["value"].as_str().expect("a key"));
-    let member =
-        workspace.owner.get(&workspace.organization("members/?email=Ann@x.example")).await.ok();
+    let member = owner.get(&workspace.organization("members/?email=Ann@x.example")).await.ok();
     let member = member["results"][0].clone();
     let mut expected = member["user"].clone();
     expected["organization"] = json!({ "id": workspace.made.organization_id, "name": "Corp" });
@@ -273,13 +272,12 @@ async fn concurrent_accepts_of_an_invite_succeed_once() {
 
 #[tokio::test]
 async fn private_project_grants_take_effect_on_joining() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let anonymous = workspace.anonymous();
     let mut ids = Vec::new();
     for name in ["One", "Two", "Three", "Gone"] {
         let sent = json!({ "name": name, "access_control": true });
-        let made = workspace.owner.post(&workspace.organization("projects/"), sent).await.ok();
-        ids.push(made["id"].clone());
+        ids.push(owner.post(&workspace.organization("projects/"), sent).await.ok()["id"].clone());
     }
     let sent = json!({
         "target_email": "ann@x.example",
@@ -288,8 +286,8 @@ async fn private_project_grants_take_effect_on_joining() {
             { "id": ids[0], "level": "admin" }, { "id": ids[0], "level": "member" },
         ],
     });
-    let offer = Offer::of(&invite(&workspace.owner, &workspace, sent).await);
-    workspace.owner.delete(&format!("/api/projects/{}/", ids[3])).await.assert_empty(204);
+    let offer = Offer::of(&invite(&owner, &workspace, sent).await);
+    owner.delete(&format!("/api/projects/{}/", ids[3])).await.assert_empty(204);
     let body = offer.accept(&anonymous, json!({ "first_name": "Ann" })).await.ok();
     let ann = workspace.with_key(body["personal_api_key"]["value"].as_str().expect("a key"));
     let list = ann.get(&workspace.organization("projects/")).await.ok();
@@ -341,12 +339,11 @@ async fn invite_links_use_the_configured_host_and_never_a_request_header() {
 
 #[tokio::test]
 async fn removed_or_demoted_member_gains_nothing_by_their_own_invites() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let anonymous = workspace.anonymous();
     let adam = workspace.member("adam", Level::Admin).await;
     let sent = json!({ "name": "Secret", "access_control": true });
-    let secret =
-        workspace.owner.post(&workspace.organization("projects/"), sent).await.ok()["id"].clone();
+    let secret = owner.post(&workspace.organization("projects/"), sent).await.ok()["id"].clone();
     let from_adam = async |email: &str, more: Value| {
         let mut sent = json!({ "target_email": email });
         sent.as_object_mut().expect("an object").extend(more.as_object().expect("fields").clone());
@@ -358,7 +355,7 @@ async fn removed_or_demoted_member_gains_nothing_by_their_own_invites() {
     let plain = from_adam("plain@x.example", json!({})).await;
     let adam = workspace.uuid("adam@corp.example").await;
     let path = workspace.organization(&format!("members/{adam}/"));
-    workspace.owner.patch(&path, json!({ "level": 1 })).await.ok();
+    owner.patch(&path, json!({ "level": 1 })).await.ok();
     let fields = || json!({ "first_name": "A" });
     for offer in [&high, &inside] {
         is_unknown(&offer.accept(&anonymous, fields()).await);
@@ -366,9 +363,9 @@ async fn removed_or_demoted_member_gains_nothing_by_their_own_invites() {
     }
     anonymous.get(&plain.path).await.ok();
     // With the former level restored, the invite is valid again.
-    workspace.owner.patch(&path, json!({ "level": 8 })).await.ok();
+    owner.patch(&path, json!({ "level": 8 })).await.ok();
     high.accept(&anonymous, fields()).await.ok();
-    workspace.owner.delete(&path).await.assert_empty(204);
+    owner.delete(&path).await.assert_empty(204);
     // The invites were deleted, so a later membership makes none valid again.
     workspace.rejoin("adam@corp.example", Level::Admin).await;
     for offer in [&inside, &plain] {

@@ -197,13 +197,12 @@ async fn deleted_organization_cannot_be_current_before_its_records_are_deleted()
 
 #[tokio::test]
 async fn limited_key_shows_only_its_organizations_and_projects() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let (id, project) = workspace.second_organization().await;
     let (first, web) = (json!(workspace.made.organization_id), json!(workspace.made.project_id));
     let projects = workspace.organization("projects/");
-    let extra =
-        workspace.owner.post(&projects, json!({ "name": "Extra" })).await.ok()["id"].clone();
-    workspace.owner.patch(ME, json!({ "set_current_team": web })).await.ok();
+    let extra = owner.post(&projects, json!({ "name": "Extra" })).await.ok()["id"].clone();
+    owner.patch(ME, json!({ "set_current_team": web })).await.ok();
     let names = |me: &Value| -> Vec<Value> {
         let all = me["organizations"].as_array().expect("a list");
         all.iter().map(|organization| organization["name"].clone()).collect()
@@ -236,7 +235,7 @@ async fn limited_key_shows_only_its_organizations_and_projects() {
     narrow.patch(ME, same).await.ok();
     let list = narrow.get("/api/projects/").await.ok();
     assert_eq!((&list["count"], &list["results"][0]["id"]), (&json!(1), &web));
-    let there = workspace.owner.patch(ME, json!({ "set_current_team": extra })).await.ok();
+    let there = owner.patch(ME, json!({ "set_current_team": extra })).await.ok();
     assert_eq!(place(&there), (first, extra));
     assert_eq!(narrow.get(ME).await.ok()["team"]["id"], web);
     assert_eq!(narrow.get("/api/projects/@current/").await.ok()["id"], web);

@@ -234,7 +234,7 @@ async fn organization_path_requires_project_id_on_create() {
 
 #[tokio::test]
 async fn hogql_query_must_select_only_from_events() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let (_, paths) = add(&workspace, nowhere("a")).await;
     for (query, detail) in [
         (json!(""), "Failed to parse query"),
@@ -246,18 +246,16 @@ async fn hogql_query_must_select_only_from_events() {
         let sent = json!({ "hogql_query": query });
         let case = |sent: Value| [(sent, Refusal::invalid("hogql_query", detail))];
         for path in &paths {
-            workspace.owner.assert_refusals(Method::PATCH, path, case(sent.clone())).await;
+            owner.assert_refusals(Method::PATCH, path, case(sent.clone())).await;
         }
         let created = case(with(nowhere("b"), sent));
-        workspace.owner.assert_refusals(Method::POST, &list_of(&workspace), created).await;
+        owner.assert_refusals(Method::POST, &list_of(&workspace), created).await;
     }
-    let sent = json!({ "hogql_query": "SELECT *\nFROM persons" });
-    let refused = workspace.owner.patch(&paths[0], sent).await;
+    let refused = owner.patch(&paths[0], json!({ "hogql_query": "SELECT *\nFROM persons" })).await;
     assert_eq!(refused.headers["error-position"], "line=2, column=6");
     let long = json!({ "hogql_query": "x".repeat(256 * 1024 + 1) });
     let detail = "Ensure this field has no more than 262144 characters.";
-    let refused = workspace.owner.patch(&paths[0], long).await;
-    refused.assert_invalid("hogql_query", "max_length", detail);
+    owner.patch(&paths[0], long).await.assert_invalid("hogql_query", "max_length", detail);
 }
 
 #[tokio::test]

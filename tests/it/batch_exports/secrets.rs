@@ -49,7 +49,7 @@ fn tells(bytes: &[u8], secrets: &[String]) -> bool {
 #[tokio::test]
 async fn secrets_appear_in_no_response_log_or_other_record() {
     log::capture();
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let [of_project, of_organization] =
         [list_of(&workspace), workspace.organization("batch_exports/")];
     let mut all = Vec::new();
@@ -68,18 +68,17 @@ async fn secrets_appear_in_no_response_log_or_other_record() {
                 json!({ "destination": { "type": "HTTP", "config": most } }),
             ];
             for sent in changes {
-                answers.push(workspace.owner.patch(path, sent).await.bytes);
+                answers.push(owner.patch(path, sent).await.bytes);
             }
-            answers.push(workspace.owner.get(path).await.bytes);
+            answers.push(owner.get(path).await.bytes);
             for below in ["pause/", "unpause/"] {
-                let path = format!("{path}{below}");
-                answers.push(workspace.owner.post(&path, to(service, &most)).await.bytes);
+                answers.push(owner.post(&format!("{path}{below}"), to(service, &most)).await.bytes);
             }
         }
         for list in [&of_project, &of_organization] {
-            answers.push(workspace.owner.get(list).await.bytes);
+            answers.push(owner.get(list).await.bytes);
         }
-        workspace.owner.delete(&paths[0]).await.assert_empty(204);
+        owner.delete(&paths[0]).await.assert_empty(204);
         assert!(answers.iter().all(|bytes| !tells(bytes, &told)), "{service}");
         all.extend(told);
     }

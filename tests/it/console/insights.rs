@@ -243,13 +243,12 @@ async fn insights_that_were_not_saved_stay_so_when_they_leave_the_trash() {
 
 #[tokio::test]
 async fn trash_offers_only_what_the_session_may_restore() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let anna = Visitor::member(&workspace, "anna", Level::Member).await;
     for (name, level) in [("Hidden", "none"), ("Viewed", "viewer"), ("Edited", "editor")] {
-        let (_, path) = workspace.owner.create(API, json!({ "name": name })).await;
-        let rule = json!({ "access_level": level });
-        workspace.owner.put(&format!("{path}access_controls/"), rule).await.ok();
-        workspace.owner.patch(&path, json!({ "deleted": true })).await.ok();
+        let (_, path) = owner.create(API, json!({ "name": name })).await;
+        owner.put(&format!("{path}access_controls/"), json!({ "access_level": level })).await.ok();
+        owner.patch(&path, json!({ "deleted": true })).await.ok();
     }
     let page = anna.get(&format!("{LIST}trash/")).await;
     assert_eq!(deleted(&page.html), ["Edited", "Viewed"]);

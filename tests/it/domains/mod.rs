@@ -328,7 +328,7 @@ async fn domain_name_is_immutable() {
 
 #[tokio::test]
 async fn unverified_domain_cannot_configure_sign_on() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let (made, path) = add(&workspace, "corp.example").await;
     let (jit, sso) = ("jit_provisioning_enabled", "sso_enforcement");
     for (sent, field) in [
@@ -339,9 +339,8 @@ async fn unverified_domain_cannot_configure_sign_on() {
         (json!({ "sso_enforcement": "github", "jit_provisioning_enabled": false }), sso),
         (json!({ "sso_enforcement": "", "jit_provisioning_enabled": true }), jit),
     ] {
-        let refused = workspace.owner.patch(&path, sent).await;
-        refused.assert_invalid(field, "verification_required", UNVERIFIED);
-        workspace.owner.get(&path).await.assert_is(200, made.clone());
+        owner.patch(&path, sent).await.assert_invalid(field, "verification_required", UNVERIFIED);
+        owner.get(&path).await.assert_is(200, made.clone());
     }
     // The types of all fields are checked before the verification.
     let choice = "\"okta\" is not a valid choice.";
@@ -355,7 +354,7 @@ async fn unverified_domain_cannot_configure_sign_on() {
         (json!({ "sso_enforcement": null }), sso, "null", null),
         (json!({ jit: true, "saml_acs_url": "no url" }), "saml_acs_url", "invalid_input", url),
     ] {
-        workspace.owner.patch(&path, sent).await.assert_invalid(field, code, detail);
+        owner.patch(&path, sent).await.assert_invalid(field, code, detail);
     }
     assert_eq!(entries_about(&workspace, &made["id"]).len(), 1);
 }

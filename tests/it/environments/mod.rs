@@ -174,23 +174,22 @@ async fn requests_under_both_spellings_are_counted_as_one_route() {
 
 #[tokio::test]
 async fn environments_are_created_as_projects_only() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     for path in [ENVIRONMENTS, ENVIRONMENTS.trim_end_matches('/')] {
-        let refused = workspace.owner.post(path, json!({"name": "Second"})).await;
+        let refused = owner.post(path, json!({"name": "Second"})).await;
         refused.is_wrong_method("POST");
         assert_eq!(refused.headers["allow"], "GET, HEAD, OPTIONS");
     }
     let project = format!("{PROJECTS}{}/", workspace.made.project_id);
     for path in ["environments/", "environments/1/"] {
-        let below = workspace.owner.get(&format!("{project}{path}")).await;
-        below.assert_not_found("API endpoint not found.");
+        owner.get(&format!("{project}{path}")).await.assert_not_found("API endpoint not found.");
     }
     for path in [
         "/environments/",
         "/api/environments/environments/1/",
         "/api/organizations/@current/environments/",
     ] {
-        workspace.owner.get(path).await.assert_not_found("API endpoint not found.");
+        owner.get(path).await.assert_not_found("API endpoint not found.");
     }
-    assert_eq!(workspace.owner.get(PROJECTS).await.ok()["count"], 1);
+    assert_eq!(owner.get(PROJECTS).await.ok()["count"], 1);
 }

@@ -176,17 +176,16 @@ async fn valid_request_id_is_used_and_otherwise_generated() {
 /// again. A few kilobytes could then nest deeply enough to overflow the stack.
 #[tokio::test]
 async fn member_with_a_serde_json_internal_name_is_an_ordinary_member() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let mut text = "1".to_owned();
     for _ in 0..12 {
         let inner = serde_json::to_string(&text).expect("a text");
         text = format!("{{\"$serde_json::private::RawValue\":{inner}}}");
     }
     let body: Value = serde_json::from_str(&text).expect("JSON");
-    let answer = workspace.owner.post(&workspace.dashboards(""), json!({ "name": body })).await;
+    let answer = owner.post(&workspace.dashboards(""), json!({ "name": body })).await;
     answer.assert_invalid("name", "invalid_input", "Not a valid string.");
     let filters = json!({ "$serde_json::private::RawValue": "[1]" });
-    let answer =
-        workspace.owner.post(&workspace.dashboards(""), json!({ "filters": filters })).await;
+    let answer = owner.post(&workspace.dashboards(""), json!({ "filters": filters })).await;
     assert_eq!(answer.ok()["filters"], filters);
 }

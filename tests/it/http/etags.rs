@@ -239,15 +239,14 @@ async fn other_errors_take_precedence_over_if_match() {
 
 #[tokio::test]
 async fn etags_differ_per_reader_and_each_names_the_version() {
-    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let one = workspace.dashboards("1/");
-    workspace.owner.post(&workspace.dashboards(""), json!({ "restriction_level": 37 })).await.ok();
-    let (own, anns) = (tag(&workspace.owner.get(&one).await), tag(&ann.get(&one).await));
+    owner.post(&workspace.dashboards(""), json!({ "restriction_level": 37 })).await.ok();
+    let (own, anns) = (tag(&owner.get(&one).await), tag(&ann.get(&one).await));
     assert_ne!(own, anns);
     assert_eq!(own.split_once('-').map(|it| it.0), anns.split_once('-').map(|it| it.0));
-    assert_eq!(get_if_none_match(&workspace.owner, &one, &anns).await.status, 200);
-    let changed = patch_if_match(&workspace.owner, &one, &anns, json!({ "name": "x" })).await;
-    assert_eq!(changed.status, 200);
+    assert_eq!(get_if_none_match(&owner, &one, &anns).await.status, 200);
+    assert_eq!(patch_if_match(&owner, &one, &anns, json!({ "name": "x" })).await.status, 200);
 }
 
 #[tokio::test]

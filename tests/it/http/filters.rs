@@ -70,19 +70,18 @@ async fn blank_parameter_counts_as_absent_and_an_unknown_one_is_ignored() {
 
 #[tokio::test]
 async fn script_that_deletes_what_a_misspelled_filter_finds_finds_nothing() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let list = format!("/api/projects/{}/insights/", workspace.made.project_id);
-    workspace.owner.post(&list, json!({ "name": "kept" })).await.ok();
+    owner.post(&list, json!({ "name": "kept" })).await.ok();
     let detail = "Datetime has wrong format. Use one of these formats instead: \
                   YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
     for name in ["date_from", "date_to", "created_date_from", "created_date_to"] {
         for bad in ["01/01/2020", "garbage", "2020-01-01T00:00:00+00:00", "-7", "-7x", "dstart"] {
-            let answer = workspace.owner.get(&format!("{list}?{name}={bad}")).await;
+            let answer = owner.get(&format!("{list}?{name}={bad}")).await;
             answer.assert_invalid(name, "invalid_input", detail);
         }
     }
     for good in ["2020-01-01T00:00:00%2B0000", "2020-01-01+00:00:00+%2B00:00", "20200101T000000Z"] {
-        let found = workspace.owner.get(&format!("{list}?date_to={good}")).await.ok();
-        assert_eq!(found["count"], 0, "{good}");
+        assert_eq!(owner.get(&format!("{list}?date_to={good}")).await.ok()["count"], 0, "{good}");
     }
 }

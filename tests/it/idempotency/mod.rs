@@ -109,13 +109,11 @@ async fn idempotency_keys_are_separate_per_user_path_and_text() {
 
 #[tokio::test]
 async fn error_responses_are_not_stored() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let path = workspace.dashboards("");
-    let refused = post_once(&workspace.owner, &path, "one", &json!({ "pinned": "maybe" })).await;
-    assert_eq!(refused.status, 400);
+    assert_eq!(post_once(&owner, &path, "one", &json!({ "pinned": "maybe" })).await.status, 400);
     assert_eq!(stored::<StoredResponse>(&workspace), 0);
-    let made = post_once(&workspace.owner, &path, "one", &json!({ "pinned": true })).await;
-    assert_eq!(made.status, 201);
+    assert_eq!(post_once(&owner, &path, "one", &json!({ "pinned": true })).await.status, 201);
 }
 
 #[tokio::test]

@@ -119,7 +119,7 @@ async fn member_cannot_grant_more_project_access_than_their_own() {
 
 #[tokio::test]
 async fn combined_invite_keeps_the_highest_access_per_project_the_inviter_may_grant() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let web = json!(workspace.made.project_id);
     let (one, two) = (private_project(&workspace).await, private_project(&workspace).await);
     let ann = workspace.member("ann", Level::Member).await;
@@ -130,18 +130,17 @@ async fn combined_invite_keeps_the_highest_access_per_project_the_inviter_may_gr
         sent
     };
     let own = json!([{ "id": one, "level": 1 }]);
-    let made = invite(&workspace.owner, &workspace, combining(own.clone())).await;
+    let made = invite(&owner, &workspace, combining(own.clone())).await;
     assert_eq!(made["private_project_access"], own, "without a pending invite");
     let more = json!([{ "id": two, "level": 8 }, { "id": web, "level": "none" }, { "id": one, "level": "none" }]);
-    let made = invite(&workspace.owner, &workspace, combining(more)).await;
+    let made = invite(&owner, &workspace, combining(more)).await;
     let all = json!([
         { "id": web, "level": "none" },
         { "id": one, "level": "member" },
         { "id": two, "level": "admin" },
     ]);
     assert_eq!(made["private_project_access"], all);
-    let raised = json!([{ "id": one, "level": 8 }]);
-    let made = invite(&workspace.owner, &workspace, combining(raised)).await;
+    let made = invite(&owner, &workspace, combining(json!([{ "id": one, "level": 8 }]))).await;
     assert_eq!(made["private_project_access"][1], json!({ "id": one, "level": "admin" }));
     // Ann's level is `member` on the first project, and she cannot see the second.
     let made = invite(&ann, &workspace, combining(json!([]))).await;

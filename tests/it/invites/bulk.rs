@@ -25,16 +25,15 @@ async fn twenty_invites_are_created_at_once_and_listed_in_reverse() {
 
 #[tokio::test]
 async fn bulk_elements_have_every_field_of_an_invite_and_the_later_of_two_remains() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let sent = json!({
         "target_email": "ann@x.example", "first_name": "Ann", "level": 8, "message": "Join us!",
         "private_project_access": [{ "id": workspace.made.project_id, "level": "member" }],
         "send_email": false, "combine_pending_invites": true,
     });
     let plain = json!({ "target_email": "bob@x.example" });
-    let path = invites(&workspace, "bulk/");
-    workspace.owner.post(&path, json!([plain, sent])).await.assert_empty(200);
-    let list = workspace.owner.get(&invites(&workspace, "")).await.ok();
+    owner.post(&invites(&workspace, "bulk/"), json!([plain, sent])).await.assert_empty(200);
+    let list = owner.get(&invites(&workspace, "")).await.ok();
     assert_eq!(list["count"], 2);
     for (name, value) in sent.as_object().expect("fields") {
         assert_eq!(&list["results"][0][name], value, "{name}");
@@ -47,7 +46,7 @@ async fn bulk_elements_have_every_field_of_an_invite_and_the_later_of_two_remain
         { "target_email": "bob@x.example", "level": 15 },
         { "target_email": "bob@x.example", "combine_pending_invites": true },
     ]);
-    workspace.owner.post(&invites(&workspace, "bulk/"), sent).await.assert_empty(200);
+    owner.post(&invites(&workspace, "bulk/"), sent).await.assert_empty(200);
     assert_eq!(listed(&workspace, "target_email").await, ["bob@x.example", "Ann@x.example"]);
     assert_eq!(listed(&workspace, "level").await, [15, 1]);
     workspace.assert_file_valid().await;
@@ -55,26 +54,25 @@ async fn bulk_elements_have_every_field_of_an_invite_and_the_later_of_two_remain
 
 #[tokio::test]
 async fn bulk_body_of_another_type_or_length_is_rejected() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let path = invites(&workspace, "bulk/");
     for sent in [json!("x"), json!(null)] {
-        workspace.owner.post(&path, sent).await.assert_invalid_body("invalid_input", NO_ARRAY);
+        owner.post(&path, sent).await.assert_invalid_body("invalid_input", NO_ARRAY);
     }
-    let empty = workspace.owner.post(&path, json!([])).await;
-    empty.assert_invalid_body("empty", "This list may not be empty.");
+    owner.post(&path, json!([])).await.assert_invalid_body("empty", "This list may not be empty.");
     let many = "A maximum of 20 invites can be sent in a single request.";
-    workspace.owner.post(&path, addresses(21)).await.assert_invalid_body("max_length", many);
+    owner.post(&path, addresses(21)).await.assert_invalid_body("max_length", many);
     // The number of elements is checked before their types.
     let numbers: Value = (0..21).collect();
-    workspace.owner.post(&path, numbers).await.assert_invalid_body("max_length", many);
+    owner.post(&path, numbers).await.assert_invalid_body("max_length", many);
     for (sent, code, detail) in [
         (json!([{}, 1]), "invalid_input", "Invalid data. Expected a dictionary, but got int."),
         (json!([{}, []]), "invalid_input", "Invalid data. Expected a dictionary, but got list."),
         (json!([{}, null]), "null", "No data provided"),
     ] {
-        workspace.owner.post(&path, sent).await.assert_invalid("1__non_field_errors", code, detail);
+        owner.post(&path, sent).await.assert_invalid("1__non_field_errors", code, detail);
     }
-    let nothing = workspace.owner.send(Method::POST, &path, None).await;
+    let nothing = owner.send(Method::POST, &path, None).await;
     nothing.assert_invalid("0__target_email", "required", "This field is required.");
     assert_eq!(listed(&workspace, "id").await, [] as [Value; 0]);
 }

@@ -118,12 +118,11 @@ async fn inviting_above_the_own_level_is_rejected() {
 
 #[tokio::test]
 async fn members_invite_only_if_the_organization_allows_it() {
-    let (workspace, member) = Workspace::with_member("ann", Level::Member).await;
+    let (workspace, owner, member) = Workspace::owned_with_member("ann", Level::Member).await;
     let admin = workspace.member("adam", Level::Admin).await;
     let sent = json!({ "target_email": "a@x.example" });
     let known = invite(&member, &workspace, sent.clone()).await;
-    let closed = json!({ "members_can_invite": false });
-    workspace.owner.patch(&workspace.organization(""), closed).await.ok();
+    owner.patch(&workspace.organization(""), json!({ "members_can_invite": false })).await.ok();
     for rest in ["", "bulk/"] {
         // The request fails before its body is checked.
         member.post(&invites(&workspace, rest), json!({})).await.assert_denied(NOT_ALLOWED);
@@ -238,12 +237,11 @@ async fn any_member_can_delete_any_invite() {
 
 #[tokio::test]
 async fn invites_are_deleted_with_their_organization() {
-    let workspace = Workspace::new().await;
-    let made =
-        invite(&workspace.owner, &workspace, json!({ "target_email": "new@x.example" })).await;
+    let (workspace, owner) = Workspace::owned().await;
+    let made = invite(&owner, &workspace, json!({ "target_email": "new@x.example" })).await;
     let signup = format!("/api/signup/{}/", made["id"].as_str().expect("an id"));
     workspace.anonymous().get(&signup).await.ok();
-    workspace.owner.delete(&workspace.organization("")).await.assert_empty(204);
+    owner.delete(&workspace.organization("")).await.assert_empty(204);
     let gone = workspace.anonymous().get(&signup).await;
     gone.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
     workspace.assert_file_valid().await;

@@ -43,19 +43,18 @@ async fn organization_has_exactly_these_fields_everywhere() {
 
 #[tokio::test]
 async fn organization_list_shows_the_callers_own_oldest_first() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let (eve, _) = workspace.outsider("eve").await;
     let member = workspace.member("ann", Level::Member).await;
     for name in ["B", "A"] {
-        workspace.owner.post("/api/organizations/", json!({ "name": name })).await.ok();
+        owner.post("/api/organizations/", json!({ "name": name })).await.ok();
     }
-    let mine = workspace.owner.get("/api/organizations/").await.ok();
-    assert_eq!(column(&mine, "name"), ["Corp", "B", "A"]);
+    assert_eq!(column(&owner.get("/api/organizations/").await.ok(), "name"), ["Corp", "B", "A"]);
     let hers = member.get("/api/organizations/").await.ok();
     assert_eq!(column(&hers, "name"), ["Corp"]);
     assert_eq!(column(&hers, "membership_level"), [1]);
     assert_eq!(column(&eve.get("/api/organizations/").await.ok(), "name"), ["eve's"]);
-    let page = workspace.owner.get("/api/organizations/?limit=1&offset=1").await.ok();
+    let page = owner.get("/api/organizations/?limit=1&offset=1").await.ok();
     assert_eq!(column(&page, "name"), ["B"]);
     assert_eq!(page["count"], 3);
 }

@@ -166,16 +166,15 @@ async fn deleted_organization_is_hidden_before_its_records_are_deleted() {
 
 #[tokio::test]
 async fn requests_delete_all_records_of_projects_and_organizations() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let (project, _) = furnished(&workspace).await;
     let (eve, foreign) = workspace.outsider("eve").await;
-    let list = workspace.dashboards("");
-    let (kept, path) = workspace.owner.create(&list, json!({ "name": "Kept" })).await;
-    workspace.owner.delete(&format!("/api/projects/{project}/")).await.assert_empty(204);
+    let (kept, path) = owner.create(&workspace.dashboards(""), json!({ "name": "Kept" })).await;
+    owner.delete(&format!("/api/projects/{project}/")).await.assert_empty(204);
     workspace.completes_deletions().await;
     assert_eq!(left_of_project(&workspace, project), [0; 5]);
-    workspace.owner.get(&path).await.assert_is(200, kept);
-    workspace.owner.delete(&workspace.organization("")).await.assert_empty(204);
+    owner.get(&path).await.assert_is(200, kept);
+    owner.delete(&workspace.organization("")).await.assert_empty(204);
     workspace.completes_deletions().await;
     assert_eq!(left_of_organization(&workspace, workspace.made.organization_id), [0; 5]);
     assert_eq!(left_of_project(&workspace, workspace.made.project_id), [0; 5]);

@@ -73,28 +73,27 @@ async fn crowd(workspace: &Workspace, role: RoleId, size: u64) {
 
 #[tokio::test]
 async fn large_role_is_gone_at_once_and_its_memberships_are_deleted_in_batches() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let (role, path) = add_role(&workspace, "Analysts").await;
     crowd(&workspace, id_of(&role), 1200).await;
-    let shown = workspace.owner.get(&path).await.ok();
+    let shown = owner.get(&path).await.ok();
     assert_eq!(shown["members"].as_array().expect("members").len(), 1200);
-    let renamed = workspace.owner.patch(&path, json!({ "name": "Data" })).await.ok();
+    let renamed = owner.patch(&path, json!({ "name": "Data" })).await.ok();
     assert_eq!((&renamed["name"], &renamed["members"]), (&json!("Data"), &shown["members"]));
 
     let (organization, id) = (workspace.made.organization_id, id_of(&role));
     let (store, now) = (workspace.app.store(), workspace.app.now());
     let deleted = store.write(move |tx| cascade_delete::delete_role(tx, organization, id, now));
     deleted.await.expect("deleted");
-    workspace.owner.get(&path).await.assert_not_found("Not found.");
+    owner.get(&path).await.assert_not_found("Not found.");
     assert_eq!(count::<RoleMembership>(&workspace), 700);
     let member = format!("{path}role_memberships/{}/", Uuid::from_u128(1700));
-    workspace.owner.get(&member).await.assert_not_found("Not found.");
+    owner.get(&member).await.assert_not_found("Not found.");
     workspace.assert_file_valid().await;
     // A new role may have the name at once, and members may leave meanwhile.
     add_role(&workspace, "Data").await;
     let leaver = Uuid::from_u128(1800);
-    let leaver = workspace.organization(&format!("members/{leaver}/"));
-    workspace.owner.delete(&leaver).await.assert_empty(204);
+    owner.delete(&workspace.organization(&format!("members/{leaver}/"))).await.assert_empty(204);
     while store.write(cascade_delete::delete_batch).await.expect("deleted") {
         workspace.assert_file_valid().await;
     }
@@ -137,11 +136,10 @@ async fn role_deleted_while_it_is_given_leaves_a_valid_file() {
 
 #[tokio::test]
 async fn roles_are_deleted_with_their_organization() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let (role, path) = add_role(&workspace, "Analysts").await;
     add_to_role(&workspace, &path, OWNER).await;
-    let default = json!({ "default_role_id": role["id"] });
-    workspace.owner.patch(&workspace.organization(""), default).await.ok();
+    owner.patch(&workspace.organization(""), json!({ "default_role_id": role["id"] })).await.ok();
     // A second role is deleted before, and its records are still pending.
     let (second, _) = add_role(&workspace, "Billing").await;
     crowd(&workspace, id_of(&second), 600).await;

@@ -85,32 +85,31 @@ async fn role_is_renamed_by_patch_and_put() {
 
 #[tokio::test]
 async fn role_name_is_unique_without_regard_to_case_also_when_it_is_created_four_times_at_once() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let list = workspace.organization("roles/");
     let names = ["Analysts", "analysts", "ANALYSTS", "Analysts"];
-    let created = names.map(|name| workspace.owner.post(&list, json!({ "name": name })));
+    let created = names.map(|name| owner.post(&list, json!({ "name": name })));
     let answers = join_all(created).await;
     let (made, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 201);
     assert_eq!((made.len(), refused.len()), (1, 3));
     for answer in refused {
         answer.assert_invalid("name", "unique", TAKEN);
     }
-    assert_eq!(workspace.owner.get(&list).await.ok()["results"], json!([made[0].body]));
+    assert_eq!(owner.get(&list).await.ok()["results"], json!([made[0].body]));
     let path = format!("{list}{}/", made[0].body["id"].as_str().expect("an id"));
     let (_, other) = add_role(&workspace, "Élan").await;
     for name in ["Analysts", "ANALYSTS", " analysts ", "éLAN"] {
-        let made = workspace.owner.post(&list, json!({ "name": name })).await;
-        made.assert_invalid("name", "unique", TAKEN);
+        owner.post(&list, json!({ "name": name })).await.assert_invalid("name", "unique", TAKEN);
     }
     for name in ["analysts", "ANALYSTS"] {
         let sent = json!({ "name": name });
-        workspace.owner.patch(&other, sent.clone()).await.assert_invalid("name", "unique", TAKEN);
-        workspace.owner.put(&other, sent).await.assert_invalid("name", "unique", TAKEN);
+        owner.patch(&other, sent.clone()).await.assert_invalid("name", "unique", TAKEN);
+        owner.put(&other, sent).await.assert_invalid("name", "unique", TAKEN);
     }
-    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 2);
+    assert_eq!(owner.get(&list).await.ok()["count"], 2);
     let (eve, foreign) = workspace.outsider("eve").await;
     eve.create(&in_organization(&foreign, "roles/"), json!({ "name": "Analysts" })).await;
-    workspace.owner.delete(&path).await.assert_empty(204);
+    owner.delete(&path).await.assert_empty(204);
     add_role(&workspace, "ANALYSTS").await;
     workspace.assert_file_valid().await;
 }
@@ -243,7 +242,7 @@ async fn basic_form_has_the_number_of_members_in_place_of_the_members() {
 
 #[tokio::test]
 async fn roles_of_one_user_are_listed_by_name() {
-    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     workspace.member("bob", Level::Member).await;
     for (name, members) in
         [("zoo", &["ann"][..]), ("Analysts", &["ann", "bob"]), ("Empty", &[]), ("lead", &["ann"])]
@@ -264,13 +263,12 @@ async fn roles_of_one_user_are_listed_by_name() {
         (format!("?user={UNKNOWN}"), 0, &[]),
         ("?user=".to_owned(), 4, &["Analysts", "Empty", "lead", "zoo"]),
     ] {
-        let page = workspace.owner.get(&format!("{list}{query}")).await.ok();
+        let page = owner.get(&format!("{list}{query}")).await.ok();
         assert_eq!(column(&page, "name"), expected, "{query}");
         assert_eq!(page["count"], count, "{query}");
     }
     assert_eq!(ann.get(&format!("{list}?user=@me")).await.ok()["count"], 3);
-    let bad = workspace.owner.get(&format!("{list}?user=bob")).await;
-    bad.assert_invalid("user", "invalid_input", BAD_UUID);
+    owner.get(&format!("{list}?user=bob")).await.assert_invalid("user", "invalid_input", BAD_UUID);
     workspace.set_active(ANN, false).await;
-    assert_eq!(workspace.owner.get(&format!("{list}?user={of_ann}")).await.ok()["count"], 0);
+    assert_eq!(owner.get(&format!("{list}?user={of_ann}")).await.ok()["count"], 0);
 }

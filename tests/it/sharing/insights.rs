@@ -78,30 +78,29 @@ async fn page_of_an_insight_escapes_its_fields_and_names_it_by_its_derived_name(
 
 #[tokio::test]
 async fn sharing_a_dashboard_does_not_share_its_insights_or_the_other_way_round() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let (shared, _) = Board::of_insight(&workspace, json!({"name": "Users"})).await;
     let board = Board::make(&workspace, json!({})).await;
     assert_eq!(board.id, shared.id, "the same number");
-    workspace.owner.patch(&shared.one, json!({"dashboards": [board.id]})).await.ok();
-    let of_board = board.enable(&workspace.owner, true).await;
-    let of_insight = shared.token(&workspace.owner).await;
+    owner.patch(&shared.one, json!({"dashboards": [board.id]})).await.ok();
+    let of_board = board.enable(&owner, true).await;
+    let of_insight = shared.token(&owner).await;
     assert_ne!(of_board, of_insight);
     assert_opens(opened(&workspace, &of_insight).await, false, "of_insight");
-    assert_eq!(workspace.owner.get(&shared.sharing).await.ok()["enabled"], false);
-    board.enable(&workspace.owner, false).await;
-    let of_insight = shared.enable(&workspace.owner, true).await;
-    assert_opens(opened(&workspace, &of_insight).await, true, "of_insight");
-    assert_eq!(workspace.owner.get(&board.one).await.ok()["is_shared"], false);
-    assert_eq!(workspace.owner.get(&board.sharing).await.ok()["enabled"], false);
+    assert_eq!(owner.get(&shared.sharing).await.ok()["enabled"], false);
+    board.enable(&owner, false).await;
+    assert_opens(opened(&workspace, &shared.enable(&owner, true).await).await, true, "of_insight");
+    assert_eq!(owner.get(&board.one).await.ok()["is_shared"], false);
+    assert_eq!(owner.get(&board.sharing).await.ok()["enabled"], false);
 }
 
 #[tokio::test]
 async fn access_rules_alone_decide_who_shares_an_insight() {
-    let (workspace, ann) = Workspace::with_member("ann", Level::Member).await;
+    let (workspace, owner, ann) = Workspace::owned_with_member("ann", Level::Member).await;
     let (shared, _) = Board::of_insight(&workspace, json!({"name": "Users"})).await;
     // An editor shares an insight even if only a restricted dashboard shows it.
     let board = Board::make(&workspace, json!({"restriction_level": 37})).await;
-    workspace.owner.patch(&shared.one, json!({"dashboards": [board.id]})).await.ok();
+    owner.patch(&shared.one, json!({"dashboards": [board.id]})).await.ok();
     assert_eq!(ann.patch(&shared.one, json!({"name": "x"})).await.status, 403);
     let token = shared.enable(&ann, true).await;
     assert_opens(opened(&workspace, &token).await, true, "token");
@@ -110,12 +109,11 @@ async fn access_rules_alone_decide_who_shares_an_insight() {
     for (path, method) in [(&shared.sharing, Method::PATCH), (&shared.refresh, Method::POST)] {
         ann.send(method, path, Some(json!({"enabled": false}))).await.assert_denied(NO_EDIT);
     }
-    workspace.owner.patch(&shared.sharing, json!({"enabled": false})).await.ok();
+    owner.patch(&shared.sharing, json!({"enabled": false})).await.ok();
     assert_eq!(ann.get(&shared.sharing).await.ok()["access_token"], Value::Null);
     workspace.set_rule_on_all("insight", None, "none").await;
     ann.get(&shared.sharing).await.assert_denied(VIEWER);
     ann.patch(&shared.sharing, json!({"enabled": true})).await.assert_denied(NO_EDIT);
     // The public page depends on no rule.
-    let token = shared.enable(&workspace.owner, true).await;
-    assert_opens(opened(&workspace, &token).await, true, "token");
+    assert_opens(opened(&workspace, &shared.enable(&owner, true).await).await, true, "token");
 }

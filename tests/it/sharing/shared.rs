@@ -91,12 +91,12 @@ async fn deleted_tiles_and_tiles_of_deleted_insights_are_not_public() {
 
 #[tokio::test]
 async fn dashboard_changes_are_public_at_once_without_a_key_or_with_one() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let board = Board::make(&workspace, json!({ "name": "Before" })).await;
-    let path = format!("/shared/{}.json", board.enable(&workspace.owner, true).await);
+    let path = format!("/shared/{}.json", board.enable(&owner, true).await);
     let text = json!({ "text": { "body": "one" }, "color": "blue" });
     let sent = json!({ "name": "After", "tags": ["new"], "tiles": [text] });
-    let own = workspace.owner.patch(&board.one, sent).await.ok();
+    let own = owner.patch(&board.one, sent).await.ok();
     let shown = workspace.anonymous().get(&path).await.ok()["dashboard"].take();
     assert_eq!((&shown["name"], &shown["tags"]), (&json!("After"), &json!(["new"])));
     let (own, tile) = (&own["tiles"][0], &shown["tiles"][0]);
@@ -107,13 +107,12 @@ async fn dashboard_changes_are_public_at_once_without_a_key_or_with_one() {
     assert_eq!(names, ["id", "body", "last_modified_at"]);
     assert_eq!(tile["text"]["body"], "one");
     assert!(own["text"]["created_by"].is_object(), "only members see the creator");
-    let sent = json!({ "tiles": [{ "id": own["id"], "deleted": true }] });
-    workspace.owner.patch(&board.one, sent).await.ok();
+    owner.patch(&board.one, json!({ "tiles": [{ "id": own["id"], "deleted": true }] })).await.ok();
     assert_eq!(workspace.anonymous().get(&path).await.ok()["dashboard"]["tiles"], json!([]));
     workspace.set_private(true).await;
     let (stranger, _) = workspace.outsider("eve").await;
     let expected = workspace.anonymous().get(&path).await.ok();
-    for caller in [&stranger, &workspace.owner, &workspace.with_key("phx_wrong")] {
+    for caller in [&stranger, &owner, &workspace.with_key("phx_wrong")] {
         caller.get(&path).await.assert_is(200, expected.clone());
     }
     workspace.assert_file_valid().await;
