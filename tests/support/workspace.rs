@@ -579,6 +579,18 @@ impl TestResponse {
         self.assert_error(400, "validation_error", code, detail, None);
     }
 
+    /// Asserts a 400 for a field whose value is not accepted.
+    #[track_caller]
+    pub fn assert_bad(&self, attr: &str, detail: &str) {
+        self.assert_invalid(attr, "invalid_input", detail);
+    }
+
+    /// Asserts a 400 for a body that is not accepted.
+    #[track_caller]
+    pub fn assert_bad_body(&self, detail: &str) {
+        self.assert_invalid_body("invalid_input", detail);
+    }
+
     /// Asserts a 403.
     #[track_caller]
     pub fn assert_denied(&self, detail: &str) {

@@ -144,7 +144,7 @@ async fn target_without_rules_shows_its_default_and_a_kind_is_not_read_below_one
     for one in [scene.one.clone(), scene.insight().await.1[0].clone()] {
         let path = format!("{one}resource_access_controls/");
         for caller in [&scene.ann, scene.owner()] {
-            caller.get(&path).await.assert_invalid_body("invalid_input", refusal);
+            caller.get(&path).await.assert_bad_body(refusal);
         }
         scene.rule_on(&one, Some("ann"), "none").await;
         scene.ann.get(&path).await.assert_denied(VIEWER);

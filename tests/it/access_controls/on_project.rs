@@ -186,11 +186,11 @@ async fn member_who_sees_a_private_project_by_a_role_invites_up_to_its_level() {
     let hidden = "Project does not exist on this organization, or it is private and you do not have access to it.";
     let too_high = "You cannot invite to a private project with a higher level than your own.";
     let refused = scene.ann.post(&list, invite("a", "member")).await;
-    refused.assert_invalid("private_project_access", "invalid_input", hidden);
+    refused.assert_bad("private_project_access", hidden);
     scene.give_role(&role, "member").await;
     scene.ann.post(&list, invite("a", "member")).await.ok();
     let refused = scene.ann.post(&list, invite("b", "admin")).await;
-    refused.assert_invalid("private_project_access", "invalid_input", too_high);
+    refused.assert_bad("private_project_access", too_high);
     scene.give_role(&role, "admin").await;
     let made = scene.ann.post(&list, invite("b", "admin")).await.ok();
     // An invite ends with the right to give what it gives.
@@ -198,5 +198,5 @@ async fn member_who_sees_a_private_project_by_a_role_invites_up_to_its_level() {
     scene.workspace.anonymous().get(&offer).await.ok();
     scene.give_role(&role, "member").await;
     let ended = scene.workspace.anonymous().get(&offer).await;
-    ended.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
+    ended.assert_bad_body("The provided invite ID is not valid.");
 }

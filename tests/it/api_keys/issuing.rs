@@ -197,5 +197,5 @@ async fn limit_to_a_deleted_organization_or_project_remains() {
         key.post(KEYS, with(&json!({"scoped_teams": [far]}))).await.assert_denied(PLACES);
     }
     let removed = by_project.post(KEYS, with(&json!({"scoped_teams": [shop]}))).await;
-    removed.assert_invalid("scoped_teams", "invalid_input", teams);
+    removed.assert_bad("scoped_teams", teams);
 }

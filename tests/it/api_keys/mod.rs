@@ -254,9 +254,9 @@ async fn key_can_only_be_limited_to_accessible_organizations_and_projects() {
         // `expires_at` is also invalid, but it comes later in the order of fields.
         let sent =
             json!({"label": "x", "scopes": ["user:read"], field: named, "expires_at": BEGAN});
-        member.post(KEYS, sent).await.assert_invalid(field, "invalid_input", detail);
+        member.post(KEYS, sent).await.assert_bad(field, detail);
         let sent = json!({field: named, "expires_at": BEGAN});
-        member.patch(&at(&made, ""), sent).await.assert_invalid(field, "invalid_input", detail);
+        member.patch(&at(&made, ""), sent).await.assert_bad(field, detail);
     }
     // An admin can access the project that the member cannot.
     let sent = json!({"label": "x", "scopes": ["user:read"], "scoped_teams": [hidden]});

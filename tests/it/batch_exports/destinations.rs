@@ -132,24 +132,23 @@ async fn missing_null_or_blank_required_destination_key_is_reported() {
 
 #[tokio::test]
 async fn unknown_destination_keys_are_rejected() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let list = list_of(&workspace);
     for (service, least, ..) in services() {
         let sent = with(least, json!({ "bucket": 1, "Host": "x" }));
         let detail = "Configuration has unknown fields 'bucket', 'Host'";
-        let refused = workspace.owner.post(&list, to(service, &sent)).await;
-        refused.assert_invalid("destination__config", "invalid_input", detail);
+        owner.post(&list, to(service, &sent)).await.assert_bad("destination__config", detail);
     }
     // The error does not grow with the request.
     let mut many = json!({});
     for number in 0..500 {
         many[format!("{number:03}{}", "ä".repeat(20))] = json!(1);
     }
-    let refused = workspace.owner.post(&list, to("NoOp", &many)).await;
+    let refused = owner.post(&list, to("NoOp", &many)).await;
     assert_eq!(refused.status, 400);
     assert!(refused.bytes.len() < 1000);
     let long = json!({ "x".repeat(30_000): 1 });
-    assert!(workspace.owner.post(&list, to("NoOp", &long)).await.bytes.len() < 300);
+    assert!(owner.post(&list, to("NoOp", &long)).await.bytes.len() < 300);
 }
 
 #[tokio::test]
@@ -237,7 +236,7 @@ async fn destination_requires_a_known_type_and_a_config_object() {
 
 #[tokio::test]
 async fn compression_must_be_supported_by_the_file_format() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let least = json!({ "bucket_name": "b", "region": "r", "prefix": "p" });
     for (format, allowed) in [
         (None, vec!["gzip", "brotli"]),
@@ -247,7 +246,7 @@ async fn compression_must_be_supported_by_the_file_format() {
         for compression in ["gzip", "brotli", "zstd", "lz4", "snappy"] {
             let change = json!({ "file_format": format, "compression": compression });
             let sent = to("S3", &with(least.clone(), change));
-            let answer = workspace.owner.post(&list_of(&workspace), sent).await;
+            let answer = owner.post(&list_of(&workspace), sent).await;
             if allowed.contains(&compression) {
                 answer.ok();
                 continue;
@@ -255,7 +254,7 @@ async fn compression_must_be_supported_by_the_file_format() {
             let format = format.unwrap_or("JSONLines");
             let detail =
                 format!("Compression {compression} is not supported for file format {format}");
-            answer.assert_invalid("destination__config__compression", "invalid_input", &detail);
+            answer.assert_bad("destination__config__compression", &detail);
         }
     }
     // The check also applies when the format changes in a later request.
@@ -263,8 +262,7 @@ async fn compression_must_be_supported_by_the_file_format() {
     let (_, [path, _]) = add(&workspace, to("S3", &parquet)).await;
     let lines = json!({ "destination": { "config": { "file_format": "JSONLines" } } });
     let detail = "Compression lz4 is not supported for file format JSONLines";
-    let refused = workspace.owner.patch(&path, lines).await;
-    refused.assert_invalid("destination__config__compression", "invalid_input", detail);
+    owner.patch(&path, lines).await.assert_bad("destination__config__compression", detail);
 }
 
 #[tokio::test]
@@ -289,6 +287,6 @@ async fn snowflake_requires_the_secret_of_its_authentication_type() {
         add(&workspace, to("Snowflake", &with(least, json!({ "password": "p" })))).await;
     let by_key = |key: Value| json!({ "destination": { "config": { "authentication_type": "keypair", "private_key": key } } });
     let refused = workspace.owner.patch(&path, by_key(json!(null))).await;
-    refused.assert_invalid("destination__config__private_key", "invalid_input", key);
+    refused.assert_bad("destination__config__private_key", key);
     workspace.owner.patch(&path, by_key(json!("k"))).await.ok();
 }

@@ -180,7 +180,7 @@ async fn removing_a_collaborator_fails_with_the_first_applicable_error() {
     scene.remove(&scene.creator, &scene.bob).await.assert_not_found("Not found.");
     scene.restrict(21).await;
     scene.remove(&scene.creator, &scene.bob).await.assert_not_found("Not found.");
-    scene.remove(&scene.bob, &scene.ann).await.assert_invalid_body("invalid_input", STAYS);
+    scene.remove(&scene.bob, &scene.ann).await.assert_bad_body(STAYS);
     assert_eq!(scene.listed().await, [uuid(&scene.ann).await]);
 }
 
@@ -206,8 +206,7 @@ async fn inactive_collaborators_are_hidden_and_former_members_deleted() {
     scene.workspace.set_active(ANN, false).await;
     assert_eq!(scene.listed().await, vec![bob.clone()]);
     let sent = json!({ "user_uuid": ann, "level": 37 });
-    let again = scene.creator.post(&scene.collaborators(), sent).await;
-    again.assert_invalid_body("invalid_input", NOBODY);
+    scene.creator.post(&scene.collaborators(), sent).await.assert_bad_body(NOBODY);
     scene.workspace.set_active(ANN, true).await;
     assert_eq!(scene.listed().await, [ann.clone(), bob]);
     scene.ann.patch(&scene.one, json!({})).await.ok();
@@ -231,9 +230,9 @@ async fn inactive_collaborators_are_hidden_and_former_members_deleted() {
 async fn private_project_collaborators_need_a_grant() {
     let scene = restricted().await;
     scene.workspace.set_private(true).await;
-    scene.add(scene.owner(), &scene.ann).await.assert_invalid_body("invalid_input", OUTSIDE);
+    scene.add(scene.owner(), &scene.ann).await.assert_bad_body(OUTSIDE);
     scene.grant("ann", "none").await;
-    scene.add(scene.owner(), &scene.ann).await.assert_invalid_body("invalid_input", OUTSIDE);
+    scene.add(scene.owner(), &scene.ann).await.assert_bad_body(OUTSIDE);
     scene.grant("ann", "member").await;
     scene.add(scene.owner(), &scene.ann).await.ok();
     scene.ann.patch(&scene.one, json!({ "name": "B" })).await.ok();

@@ -122,7 +122,7 @@ async fn filters_in_the_request_override_those_of_the_source() {
 async fn refuses_source(workspace: &Workspace, caller: &TestClient, list: &str, source: &Value) {
     let before = caller.get(list).await.ok()["count"].clone();
     let answer = caller.post(list, json!({"use_dashboard": source, "name": "Copy"})).await;
-    answer.assert_invalid("use_dashboard", "invalid_input", "Invalid value provided");
+    answer.assert_bad("use_dashboard", "Invalid value provided");
     assert_eq!(caller.get(list).await.ok()["count"], before);
     workspace.assert_file_valid().await;
 }
@@ -142,7 +142,7 @@ async fn copy_source_is_a_live_dashboard_of_the_same_project_also_a_copy_or_an_e
     refuses_source(&workspace, &owner, &list, &json!(source)).await;
     refuses_source(&workspace, &owner, &list, &json!(999_999)).await;
     let wrong = owner.post(&list, json!({"use_dashboard": 0, "duplicate_tiles": "maybe"})).await;
-    wrong.assert_invalid("duplicate_tiles", "invalid_input", "Must be a valid boolean.");
+    wrong.assert_bad("duplicate_tiles", "Must be a valid boolean.");
     let none = owner.post(&list, json!({"use_dashboard": 0, "duplicate_tiles": true})).await.ok();
     assert_eq!(json!([none["creation_mode"], none["tiles"]]), json!(["default", []]));
     let (empty, _) = make(&workspace, &owner, json!({})).await;

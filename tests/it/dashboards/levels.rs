@@ -98,7 +98,7 @@ async fn only_creator_and_admins_change_the_restriction_level() {
     wrong.assert_invalid("restriction_level", "invalid_choice", "\"30\" is not a valid choice.");
     let both = json!({"restriction_level": 37, "use_template": "A", "use_dashboard": 1});
     let detail = "`use_dashboard` and `use_template` cannot be used together";
-    scene.max.patch(&scene.one, both).await.assert_invalid_body("invalid_input", detail);
+    scene.max.patch(&scene.one, both).await.assert_bad_body(detail);
 }
 
 #[tokio::test]

@@ -217,7 +217,7 @@ async fn filters_and_variables_are_replaced_and_keep_the_order_of_their_members(
         }
         for wrong in [json!([1]), json!("x"), json!(1), json!(true)] {
             let answer = owner.patch(&one, json!({ name: wrong })).await;
-            answer.assert_invalid_body("invalid_input", "Filters must be a dictionary");
+            answer.assert_bad_body("Filters must be a dictionary");
         }
         assert_eq!(owner.get(&one).await.ok()[name], json!({"d": 2}));
     }
@@ -242,7 +242,7 @@ async fn patch_ignores_a_source_and_rejects_two() {
     }
     let both = json!({"use_template": "A", "use_dashboard": 1, "name": "x"});
     let detail = "`use_dashboard` and `use_template` cannot be used together";
-    owner.patch(&one, both).await.assert_invalid_body("invalid_input", detail);
+    owner.patch(&one, both).await.assert_bad_body(detail);
     owner.get(&one).await.assert_is(200, unchanged);
 }
 

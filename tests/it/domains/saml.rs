@@ -251,7 +251,7 @@ async fn anything_but_exactly_one_certificate_is_rejected() {
         let sent = json!({ "saml_x509_cert": certificate });
         let refused = scene.workspace.owner.patch(&scene.path, sent).await;
         assert_eq!(refused.status, 400, "{case}");
-        refused.assert_invalid("saml_x509_cert", "invalid_input", BAD_CERTIFICATE);
+        refused.assert_bad("saml_x509_cert", BAD_CERTIFICATE);
     }
     scene.workspace.owner.get(&scene.path).await.assert_is(200, scene.domain.clone());
 }

@@ -217,11 +217,11 @@ async fn verify_request_body_must_be_an_object_and_is_ignored() {
         scene.is_unchanged().await;
     }
     let list = "Invalid data. Expected a dictionary, but got list.";
-    owner.post(&path, json!([])).await.assert_invalid_body("invalid_input", list);
+    owner.post(&path, json!([])).await.assert_bad_body(list);
     owner.post(&path, json!(null)).await.assert_invalid_body("null", "No data provided");
     for gone in ["nobody", UNKNOWN] {
         let gone = scene.workspace.organization(&format!("domains/{gone}/verify/"));
-        owner.post(&gone, json!([])).await.assert_invalid_body("invalid_input", list);
+        owner.post(&gone, json!([])).await.assert_bad_body(list);
         let broken = owner.fetch(Method::POST, &gone, &JSON, "{").await;
         assert_eq!((broken.status, &broken.body["code"]), (400, &json!("parse_error")));
         owner.post(&gone, json!({})).await.assert_not_found("Not found.");

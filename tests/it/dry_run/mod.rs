@@ -78,11 +78,11 @@ async fn value_of_the_header_is_true_or_false() {
     }
     for value in ["", "yes", "1", "true, true", "tru\u{e9}"] {
         let answer = patch_me(&owner, &[("dry-run", value)]).await;
-        answer.assert_invalid("Dry-Run", "invalid_input", "Send `true` or `false`.");
+        answer.assert_bad("Dry-Run", "Send `true` or `false`.");
         assert!(!answer.headers.contains_key("dry-run"));
     }
     let twice = patch_me(&owner, &[("dry-run", "true"), ("dry-run", "true")]).await;
-    twice.assert_invalid("Dry-Run", "invalid_input", "Send `true` or `false`.");
+    twice.assert_bad("Dry-Run", "Send `true` or `false`.");
     // Without a valid key, the value does not count.
     patch_me(&workspace.anonymous(), &[("dry-run", "yes")]).await.is_no_key();
     // A read ignores the header.

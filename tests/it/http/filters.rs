@@ -77,8 +77,7 @@ async fn script_that_deletes_what_a_misspelled_filter_finds_finds_nothing() {
                   YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
     for name in ["date_from", "date_to", "created_date_from", "created_date_to"] {
         for bad in ["01/01/2020", "garbage", "2020-01-01T00:00:00+00:00", "-7", "-7x", "dstart"] {
-            let answer = owner.get(&format!("{list}?{name}={bad}")).await;
-            answer.assert_invalid(name, "invalid_input", detail);
+            owner.get(&format!("{list}?{name}={bad}")).await.assert_bad(name, detail);
         }
     }
     for good in ["2020-01-01T00:00:00%2B0000", "2020-01-01+00:00:00+%2B00:00", "20200101T000000Z"] {

@@ -120,8 +120,7 @@ async fn object_with_a_reserved_member_is_refused_and_never_read_as_a_number() {
     for (path, name) in &fields {
         for value in [reserved.clone(), json!({ member_of(name): [reserved] })] {
             let before = owner.get(path).await.ok();
-            let refused = owner.patch(path, json!({ *name: value })).await;
-            refused.assert_invalid(name, "invalid_input", detail);
+            owner.patch(path, json!({ *name: value })).await.assert_bad(name, detail);
             owner.get(path).await.assert_is(200, before);
         }
     }
@@ -133,14 +132,14 @@ async fn object_with_a_reserved_member_is_refused_and_never_read_as_a_number() {
         (&dashboard, json!({ "duplicate_tiles": [overrides] }), overrides_of_a_copy),
         (&export, json!({ "destination": { "config": reserved } }), "destination__config"),
     ] {
-        owner.patch(path, body).await.assert_invalid(attr, "invalid_input", detail);
+        owner.patch(path, body).await.assert_bad(attr, detail);
     }
     for (path, body, attr, detail) in [
         (&insight, json!({ "order": reserved }), "order", "A valid integer is required."),
         (&insight, json!({ "name": reserved }), "name", "Not a valid string."),
         (&insight, json!({ "saved": reserved }), "saved", "Must be a valid boolean."),
     ] {
-        owner.patch(path, body).await.assert_invalid(attr, "invalid_input", detail);
+        owner.patch(path, body).await.assert_bad(attr, detail);
     }
     let before = owner.get(&dashboard).await.ok();
     for ignored in [reserved.clone(), json!({ "unknown": reserved })] {

@@ -84,7 +84,7 @@ async fn body_is_checked_before_the_object_and_the_object_before_rights_and_fiel
         let detail = "Unsupported media type \"x/y\" in request.";
         typed.assert_error(415, "invalid_request", "unsupported_media_type", detail, None);
         let detail = "Invalid data. Expected a dictionary, but got list.";
-        owner.patch(&gone, json!([])).await.assert_invalid_body("invalid_input", detail);
+        owner.patch(&gone, json!([])).await.assert_bad_body(detail);
         owner.patch(&gone, json!({"name": [1]})).await.assert_not_found("Not found.");
     }
     let member = workspace.member("max", Level::Member).await;

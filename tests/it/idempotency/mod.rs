@@ -199,22 +199,20 @@ async fn concurrent_requests_with_one_key_run_once_and_all_get_the_response() {
 
 #[tokio::test]
 async fn invalid_idempotency_key_is_rejected_after_authorization() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let path = workspace.dashboards("");
     let text = "Send one key of 1 to 255 ASCII characters.";
     for key in ["", &"x".repeat(256), "é"] {
-        let refused = post_once(&workspace.owner, &path, key, &json!({})).await;
-        refused.assert_invalid("Idempotency-Key", "invalid_input", text);
+        post_once(&owner, &path, key, &json!({})).await.assert_bad("Idempotency-Key", text);
     }
     let headers = [("idempotency-key", "a"), ("idempotency-key", "b"), JSON[0]];
-    let refused = workspace.owner.fetch(Method::POST, &path, &headers, "{}").await;
-    refused.assert_invalid("Idempotency-Key", "invalid_input", text);
+    owner.fetch(Method::POST, &path, &headers, "{}").await.assert_bad("Idempotency-Key", text);
     assert_eq!(post_once(&workspace.anonymous(), &path, "", &json!({})).await.status, 401);
     let long = "x".repeat(255);
-    post_once(&workspace.owner, &path, &long, &json!({})).await.ok();
+    post_once(&owner, &path, &long, &json!({})).await.ok();
     let headers = [("idempotency-key", "c"), ("content-type", "text/plain")];
-    assert_eq!(workspace.owner.fetch(Method::POST, &path, &headers, "{}").await.status, 415);
-    let read = workspace.owner.fetch(Method::GET, &path, &[("idempotency-key", "")], "").await;
+    assert_eq!(owner.fetch(Method::POST, &path, &headers, "{}").await.status, 415);
+    let read = owner.fetch(Method::GET, &path, &[("idempotency-key", "")], "").await;
     assert_eq!(read.status, 200, "only POST reads the header");
 }
 
@@ -235,7 +233,7 @@ async fn repeated_signup_returns_no_key_and_requires_the_same_token_and_account(
     is_reused(&post_once(&nobody, &offer.path, "one", &other).await);
     for (path, key) in [(offer.path.as_str(), "two"), ("/api/signup/none/", "one")] {
         let unknown = post_once(&nobody, path, key, &body).await;
-        unknown.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
+        unknown.assert_bad_body("The provided invite ID is not valid.");
     }
 }
 

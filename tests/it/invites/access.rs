@@ -12,7 +12,7 @@ fn sent(access: Value) -> Value {
 /// Asserts that the request fails with this detail.
 #[track_caller]
 fn refused(answer: TestResponse, detail: &str) {
-    answer.assert_invalid("private_project_access", "invalid_input", detail);
+    answer.assert_bad("private_project_access", detail);
 }
 
 async fn private_project(workspace: &Workspace) -> Value {

@@ -57,7 +57,7 @@ async fn bulk_body_of_another_type_or_length_is_rejected() {
     let (workspace, owner) = Workspace::owned().await;
     let path = invites(&workspace, "bulk/");
     for sent in [json!("x"), json!(null)] {
-        owner.post(&path, sent).await.assert_invalid_body("invalid_input", NO_ARRAY);
+        owner.post(&path, sent).await.assert_bad_body(NO_ARRAY);
     }
     owner.post(&path, json!([])).await.assert_invalid_body("empty", "This list may not be empty.");
     let many = "A maximum of 20 invites can be sent in a single request.";

@@ -142,18 +142,17 @@ async fn members_invite_only_if_the_organization_allows_it() {
 
 #[tokio::test]
 async fn existing_members_and_bots_cannot_be_invited() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let path = invites(&workspace, "");
     for address in [OWNER, "Owner@corp.example"] {
-        let answer = workspace.owner.post(&path, json!({ "target_email": address })).await;
-        answer.assert_invalid_body("invalid_input", MEMBER_ALREADY);
+        owner.post(&path, json!({ "target_email": address })).await.assert_bad_body(MEMBER_ALREADY);
     }
     // A user that belongs only to another organization can be invited.
     workspace.outsider("eve").await;
-    invite(&workspace.owner, &workspace, json!({ "target_email": "eve@other.example" })).await;
+    invite(&owner, &workspace, json!({ "target_email": "eve@other.example" })).await;
     let sent = json!({ "target_email": "Ghost@PosthogBot.User" });
-    let refused = workspace.owner.post(&invites(&workspace, ""), sent).await;
-    refused.assert_invalid("target_email", "invalid_input", "Enter a valid email address.");
+    let refused = owner.post(&invites(&workspace, ""), sent).await;
+    refused.assert_bad("target_email", "Enter a valid email address.");
 }
 
 #[tokio::test]
@@ -243,6 +242,6 @@ async fn invites_are_deleted_with_their_organization() {
     workspace.anonymous().get(&signup).await.ok();
     owner.delete(&workspace.organization("")).await.assert_empty(204);
     let gone = workspace.anonymous().get(&signup).await;
-    gone.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
+    gone.assert_bad_body("The provided invite ID is not valid.");
     workspace.assert_file_valid().await;
 }

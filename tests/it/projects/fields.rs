@@ -225,7 +225,7 @@ async fn first_of_several_invalid_project_fields_in_documented_order_is_reported
     let project = Project::new().await;
     let sent = json!({ "week_start_day": 9, "anonymize_ips": "x", "timezone": "x", "name": "ok" });
     let refused = project.workspace.owner.patch(&project.path, sent).await;
-    refused.assert_invalid("anonymize_ips", "invalid_input", "Must be a valid boolean.");
+    refused.assert_bad("anonymize_ips", "Must be a valid boolean.");
 }
 
 #[tokio::test]

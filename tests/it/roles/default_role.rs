@@ -73,7 +73,7 @@ async fn default_role_must_be_a_role_of_the_organization() {
     }
     for id in [json!("Analysts"), json!(""), json!([role["id"]])] {
         let refused = workspace.owner.patch(&organization, json!({ "default_role_id": id })).await;
-        refused.assert_invalid("default_role_id", "invalid_input", BAD_UUID);
+        refused.assert_bad("default_role_id", BAD_UUID);
     }
     ann.patch(&organization, json!({ "default_role_id": role["id"] })).await.assert_denied(TOO_LOW);
     let kept = workspace.owner.get(&organization).await.ok();

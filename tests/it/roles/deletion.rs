@@ -120,7 +120,7 @@ async fn role_deleted_while_it_is_given_leaves_a_valid_file() {
         deleted.assert_empty(204);
         match added.status {
             201 => {}
-            _ => added.assert_invalid_body("invalid_input", "Role does not exist."),
+            _ => added.assert_bad_body("Role does not exist."),
         }
         let id = role["id"].as_str().expect("an id");
         let detail = format!("Invalid pk \"{id}\" - object does not exist.");

@@ -79,19 +79,18 @@ async fn adding_a_member_fails_with_the_first_applicable_error() {
         let list = workspace.organization(&format!("roles/{role}/role_memberships/"));
         for user in [json!(UNKNOWN), json!(workspace.uuid(ANN).await)] {
             let refused = workspace.owner.post(&list, json!({ "user_uuid": user })).await;
-            refused.assert_invalid_body("invalid_input", NO_ROLE);
+            refused.assert_bad_body(NO_ROLE);
         }
     }
     for user in [json!(UNKNOWN), eve] {
-        let refused = workspace.owner.post(&list, json!({ "user_uuid": user })).await;
-        refused.assert_invalid_body("invalid_input", NO_USER);
+        workspace.owner.post(&list, json!({ "user_uuid": user })).await.assert_bad_body(NO_USER);
     }
     let ann = json!({ "user_uuid": workspace.uuid(ANN).await });
     workspace.set_active(ANN, false).await;
-    workspace.owner.post(&list, ann.clone()).await.assert_invalid_body("invalid_input", NO_USER);
+    workspace.owner.post(&list, ann.clone()).await.assert_bad_body(NO_USER);
     workspace.set_active(ANN, true).await;
     assert_eq!(workspace.owner.post(&list, ann.clone()).await.status, 201);
-    workspace.owner.post(&list, ann).await.assert_invalid_body("invalid_input", ALREADY);
+    workspace.owner.post(&list, ann).await.assert_bad_body(ALREADY);
     assert_eq!(workspace.owner.get(&list).await.ok()["count"], 1);
 }
 
@@ -104,7 +103,7 @@ async fn role_of_another_organization_takes_no_members() {
     let role = role["id"].as_str().expect("an id");
     let list = workspace.organization(&format!("roles/{role}/role_memberships/"));
     let sent = json!({ "user_uuid": workspace.uuid(ANN).await });
-    workspace.owner.post(&list, sent).await.assert_invalid_body("invalid_input", NO_ROLE);
+    workspace.owner.post(&list, sent).await.assert_bad_body(NO_ROLE);
     let member = eve.get(ME).await.ok()["uuid"].clone();
     let members = format!("{theirs}{role}/role_memberships/");
     let added = eve.post(&members, json!({ "user_uuid": member })).await.ok();
@@ -164,7 +163,7 @@ async fn admin_adds_any_member_even_themselves_once() {
     let (added, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|one| one.status == 201);
     assert_eq!((added.len(), refused.len()), (1, 3));
     for answer in refused {
-        answer.assert_invalid_body("invalid_input", ALREADY);
+        answer.assert_bad_body(ALREADY);
     }
     assert_eq!(added[0].body["user"]["email"], "adam@corp.example");
     assert_eq!(adam.get(&list).await.ok()["count"], 1);

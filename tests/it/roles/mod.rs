@@ -268,7 +268,7 @@ async fn roles_of_one_user_are_listed_by_name() {
         assert_eq!(page["count"], count, "{query}");
     }
     assert_eq!(ann.get(&format!("{list}?user=@me")).await.ok()["count"], 3);
-    owner.get(&format!("{list}?user=bob")).await.assert_invalid("user", "invalid_input", BAD_UUID);
+    owner.get(&format!("{list}?user=bob")).await.assert_bad("user", BAD_UUID);
     workspace.set_active(ANN, false).await;
     assert_eq!(owner.get(&format!("{list}?user={of_ann}")).await.ok()["count"], 0);
 }

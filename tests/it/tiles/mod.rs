@@ -406,8 +406,7 @@ async fn tile_is_inaccessible_from_other_dashboards_projects_and_organizations()
             assert_eq!(caller.patch(path, place).await.ok()["tiles"], json!([]));
         }
         let stolen = json!({"tiles": [{"text": {"id": text["text"]["id"], "body": "mine"}}]});
-        let answer = caller.patch(path, stolen).await;
-        answer.assert_invalid("text", "invalid_input", "Text tile not found.");
+        caller.patch(path, stolen).await.assert_bad("text", "Text tile not found.");
         assert_eq!(shown(caller, path).await, Vec::<Value>::new());
     }
     owner.get(&one).await.assert_is(200, before);

@@ -176,14 +176,14 @@ async fn content_already_on_the_destination_is_not_moved_there() {
     let (workspace, owner) = (&scene.workspace, &scene.workspace.owner);
     let invalid = "Invalid request data for moving tile.";
     let itself = json!({"tile": {"id": scene.tile}, "toDashboard": scene.from.0});
-    owner.patch(&scene.path(), itself).await.assert_invalid_body("invalid_input", invalid);
+    owner.patch(&scene.path(), itself).await.assert_bad_body(invalid);
     put_texts(owner, &scene.from.1, &["words"]).await;
     let (id, copy) = make(workspace, owner, json!({"use_dashboard": scene.from.0})).await;
     let twins = shown_of(owner, &copy, "/id").await;
     assert_eq!(twins.len(), 2);
     for tile in shown_of(owner, &scene.from.1, "/id").await {
         let sent = json!({"tile": {"id": tile}, "toDashboard": id});
-        owner.patch(&scene.path(), sent).await.assert_invalid_body("invalid_input", invalid);
+        owner.patch(&scene.path(), sent).await.assert_bad_body(invalid);
     }
     // A deleted tile with the same content on the destination is removed for good.
     let gone: Vec<Value> = twins.iter().map(|twin| json!({"id": twin, "deleted": true})).collect();
