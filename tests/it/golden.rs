@@ -124,11 +124,7 @@ async fn every_golden_file_opens_and_gives_the_stored_responses() {
         let app = App::new(store.expect("a store"), config()).expect("an app");
         let caller = TestClient::of(router(app.clone()), keys[0].as_str().expect("a key"));
         let path = format!("/api/projects/@current/dashboards/{}/", made["id"]);
-        assert_eq!(
-            caller.get(&path).await.ok()["name"],
-            "New",
-            "format {format} must accept writes"
-        );
+        assert_eq!(caller.get(&path).await.ok()["name"], "New", "format {format} accepts writes");
         check(&app).await;
         app.close().await;
         println!("format {format}: {} unchanged responses", known.len());

@@ -398,10 +398,8 @@ async fn leaving_member_switches_to_another_organization() {
     staff.member.patch(ME, back).await.ok();
     staff.member.delete("/api/organizations/@current/members/@me/").await.assert_empty(204);
     let me = staff.member.get(ME).await.ok();
-    assert_eq!(
-        (&me["organization"]["id"], &me["team"]["id"]),
-        (&own["id"], &own["teams"][0]["id"])
-    );
+    assert_eq!(me["organization"]["id"], own["id"]);
+    assert_eq!(me["team"]["id"], own["teams"][0]["id"]);
 }
 
 #[tokio::test]

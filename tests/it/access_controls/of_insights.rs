@@ -15,10 +15,8 @@ impl Scene {
         let described = entries.map(|entry| {
             assert_eq!(entry["because"].as_array().map(Vec::len), Some(15));
             let decided = decided(entry);
-            assert_eq!(
-                (&decided["reached"], &decided["access_level"]),
-                (&json!(true), &entry["access_level"])
-            );
+            assert_eq!(decided["reached"], true);
+            assert_eq!(decided["access_level"], entry["access_level"]);
             let email = entry["user"]["email"].as_str().expect("an address");
             let name = email.split('@').next().unwrap_or_default().to_owned();
             (name, json!([entry["access_level"], decided["rule"], entry["can_edit_access_levels"]]))

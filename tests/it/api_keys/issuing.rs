@@ -29,40 +29,21 @@ async fn omitted_fields_of_a_new_key_default_to_those_of_the_creating_key() {
     let (one, [web, shop]) = &world.one;
     let end = "2023-11-14T23:13:20Z";
     let named = "2023-11-14T22:13:30Z";
-    for (maker, sent, expected) in [
-        (json!({}), json!({}), json!([[], [], null])),
-        (json!({"organizations": [one]}), json!({}), json!([[one], [], null])),
-        (json!({"projects": [web, shop]}), json!({}), json!([[], [web, shop], null])),
-        (json!({"expires_in": 3600}), json!({}), json!([[], [], end])),
-        (json!({"expires_in": 3600}), json!({"expires_at": named}), json!([[], [], named])),
-        (json!({"expires_in": 3600}), json!({"expires_at": end}), json!([[], [], end])),
-        (
-            json!({"organizations": [one], "projects": [web], "expires_in": 3600}),
-            json!({}),
-            json!([[one], [web], end]),
-        ),
-        (
-            json!({"organizations": [one]}),
-            json!({"scoped_teams": [web]}),
-            json!([[one], [web], null]),
-        ),
-        (json!({"organizations": [one]}), json!({"scoped_teams": []}), json!([[one], [], null])),
-        (
-            json!({"projects": [web, shop]}),
-            json!({"scoped_teams": [shop]}),
-            json!([[], [shop], null]),
-        ),
-        (
-            json!({"projects": [web]}),
-            json!({"scoped_organizations": [one]}),
-            json!([[one], [web], null]),
-        ),
-        (
-            json!({"projects": [web]}),
-            json!({"scoped_organizations": null}),
-            json!([[], [web], null]),
-        ),
-    ] {
+    for row in each(json!([
+        [{}, {}, [[], [], null]],
+        [{"organizations": [one]}, {}, [[one], [], null]],
+        [{"projects": [web, shop]}, {}, [[], [web, shop], null]],
+        [{"expires_in": 3600}, {}, [[], [], end]],
+        [{"expires_in": 3600}, {"expires_at": named}, [[], [], named]],
+        [{"expires_in": 3600}, {"expires_at": end}, [[], [], end]],
+        [{"organizations": [one], "projects": [web], "expires_in": 3600}, {}, [[one], [web], end]],
+        [{"organizations": [one]}, {"scoped_teams": [web]}, [[one], [web], null]],
+        [{"organizations": [one]}, {"scoped_teams": []}, [[one], [], null]],
+        [{"projects": [web, shop]}, {"scoped_teams": [shop]}, [[], [shop], null]],
+        [{"projects": [web]}, {"scoped_organizations": [one]}, [[one], [web], null]],
+        [{"projects": [web]}, {"scoped_organizations": null}, [[], [web], null]],
+    ])) {
+        let [maker, sent, expected] = [0, 1, 2].map(|at| row[at].clone());
         let made = make_key(&world.key(&["*"], maker).await, with(&sent)).await;
         assert_eq!(limits(&made), expected, "{sent}");
         assert_eq!(holder(&world.workspace, &made).get(CURRENT).await.status, 200);

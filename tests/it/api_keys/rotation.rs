@@ -93,10 +93,7 @@ async fn grace_period_ends_when_the_key_expires_or_is_revoked() {
     workspace.run_operation(Operation::KeyRevoke { id }).await;
     holder(&workspace, &by_operator).get(ME).await.is_bad_key();
     let tx = workspace.app.store().snapshot().expect("a snapshot");
-    assert!(
-        !tx.exists::<Grantors>(&id).expect("read"),
-        "the records of their creators are deleted"
-    );
+    assert!(!tx.exists::<Grantors>(&id).expect("read"), "the records of creators are deleted");
     workspace.assert_file_valid().await;
 }
 

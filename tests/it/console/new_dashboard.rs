@@ -65,10 +65,7 @@ async fn dashboard_is_copied_with_its_tiles() {
     let made = owner.submit(&form.clone().with("duplicate_tiles", "true")).await;
     assert_eq!(made.location(), format!("{LIST}2/?done=dashboard-created"));
     let copy = workspace.owner.get(&workspace.dashboards("2/")).await.ok();
-    assert_eq!(
-        (&copy["name"], &copy["creation_mode"]),
-        (&json!("Growth (copy)"), &json!("duplicate"))
-    );
+    assert_eq!(json!([copy["name"], copy["creation_mode"]]), json!(["Growth (copy)", "duplicate"]));
     assert_eq!(copy["tiles"][0]["text"]["body"], "Read this");
     assert_eq!(copy["tiles"][0]["text"]["id"], 2, "the text is a copy");
     let page = owner.submit(&form.with("use_dashboard", "77").with("_once", "other")).await;

@@ -108,10 +108,8 @@ async fn question_deletes_its_object_once_although_its_form_is_sent_twice() {
             let again = owner.submit(form).await;
             // Whether a deleted insight was saved is not known any more.
             let (first, again) = (first.location(), again.location());
-            assert!(
-                first.starts_with(again) && again.contains("?done="),
-                "{path}: {first} {again}"
-            );
+            assert!(first.starts_with(again), "{path}: {first} {again}");
+            assert!(again.contains("?done="), "{path}: {again}");
             owner.get(path).await.assert_shows(404, "Not found");
             done += 1;
         }

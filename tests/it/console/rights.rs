@@ -239,11 +239,8 @@ async fn users_who_may_not_share_see_why() {
     page.assert_shows(403, "Sharing of <bdi>Growth</bdi>");
     let alert = page.between("role=\"alert\">", "</div>");
     assert!(alert.contains("You don&#39;t have edit permissions for this dashboard."), "{alert}");
-    workspace
-        .owner
-        .patch(&workspace.dashboards("1/"), json!({ "restriction_level": 21 }))
-        .await
-        .ok();
+    let open = json!({ "restriction_level": 21 });
+    workspace.owner.patch(&workspace.dashboards("1/"), open).await.ok();
     let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
     let sent = json!({ "name": "Pay", "dashboards": [1], "query": { "kind": "TrendsQuery" } });
     let insight = workspace.owner.post(&insights, sent).await.ok();

@@ -81,10 +81,8 @@ async fn restored_dashboard_has_all_its_tiles() {
     owner.patch(&one, json!({"tiles": [{"id": last, "deleted": true}]})).await.ok();
     // A PATCH that deletes the dashboard also applies its changes of tiles, before the tiles are deleted.
     let sent = json!({"deleted": true, "tiles": [{"id": tile, "color": "red"}]});
-    owner
-        .patch(&one, sent)
-        .await
-        .assert_is(200, detail(&owner, id, json!({"deleted": true})).await);
+    let expected = detail(&owner, id, json!({"deleted": true})).await;
+    owner.patch(&one, sent).await.assert_is(200, expected);
     for sent in [
         json!({"tiles": [{"id": tile, "deleted": false}]}),
         json!({"duplicate_tiles": [{"id": tile}]}),

@@ -150,10 +150,8 @@ async fn secrets_are_null_and_no_key_becomes_valid() {
     let invite = json!({ "target_email": "a@x.example" });
     let invites = workspace.organization("invites/");
     let shown = &dry_run(&owner, Method::POST, &invites, Some(&invite)).await.ok()["response"];
-    assert_eq!(
-        [&shown["target_email"], &shown["accept_url"]],
-        [&invite["target_email"], &Value::Null]
-    );
+    assert_eq!(shown["target_email"], invite["target_email"]);
+    assert_eq!(shown["accept_url"], Value::Null);
 }
 
 #[tokio::test]

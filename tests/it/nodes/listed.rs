@@ -37,10 +37,7 @@ async fn nodes_are_listed_with_their_positions_and_leases() {
             assert_eq!(node.as_object().expect("an object").len(), 7);
         }
         assert_eq!(nodes[0]["position"], nodes[1]["position"]);
-        assert_eq!(
-            (&nodes[0]["leases"], &nodes[1]["leases"]),
-            (&json!(["maintenance"]), &json!([]))
-        );
+        assert_eq!(json!([nodes[0]["leases"], nodes[1]["leases"]]), json!([["maintenance"], []]));
     }
     a.app.close().await;
     let has_lease = |nodes: &[Value]| nodes[1]["leases"] == json!(["maintenance"]);

@@ -22,10 +22,8 @@ async fn admins_create_projects_and_members_only_demo_projects() {
         (&member, json!({ "is_demo": true }), "is_demo", 1),
     ] {
         let made = make(caller, &workspace, sent.clone()).await;
-        assert_eq!(
-            (&made[field], &made["effective_membership_level"]),
-            (&sent[field], &json!(level))
-        );
+        assert_eq!(made[field], sent[field]);
+        assert_eq!(made["effective_membership_level"], json!(level));
         assert_eq!(caller.get(ME).await.ok()["team"]["id"], made["id"]);
     }
     let blank = member.post(&path, json!({ "is_demo": "true", "name": "" })).await;

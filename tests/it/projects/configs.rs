@@ -28,14 +28,8 @@ async fn configuration_fields_accept_only_their_own_keys() {
     let replay = "session_replay_config";
     for (field, kept) in [
         (flag, json!([{ "id": 1, "key": "a" }, { "key": ["any"], "id": null, "variant": {} }])),
-        (
-            network,
-            json!([{}, { "recordHeaders": true }, { "recordHeaders": true, "recordBody": "x" }]),
-        ),
-        (
-            replay,
-            json!([{}, { "record_canvas": true }, { "record_canvas": true, "ai_config": null }]),
-        ),
+        (network, json!([{}, {"recordHeaders": true}, {"recordHeaders": true, "recordBody": "x"}])),
+        (replay, json!([{}, {"record_canvas": true}, {"record_canvas": true, "ai_config": null}])),
     ] {
         project.keeps(field, kept).await;
     }
