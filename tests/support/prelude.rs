@@ -64,7 +64,7 @@ pub use super::idempotency::{post_once, stored};
 pub use super::invites::{invite, invites, listed, with_mail};
 pub use super::metrics::{Numbers, is};
 pub use super::objects::Objects;
-pub use super::refusals::{Refusal, each};
+pub use super::refusals::{Refusal, each, rows};
 pub use super::roles::{add_role, add_to_role};
 pub use super::sessions::{SignedIn, browser, sign_in, sign_in_by_link};
 pub use super::setup::walked;

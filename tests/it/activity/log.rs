@@ -101,17 +101,15 @@ async fn activity_log_filters_return_matching_entries() {
     };
     let (uuid, owners) = (uuid.as_str().expect("a uuid"), olga["uuid"].as_str().expect("a uuid"));
     let item = item.as_str().expect("an id");
+    let every = vec![renamed, pinned, made, raised, joined, founded];
     for (query, found) in [
-        ("", vec![renamed, pinned, made, raised, joined, founded]),
+        ("", every.clone()),
         ("scope=Dashboard", vec![pinned, made]),
         ("scope=Dashboard&scope=Project", vec![renamed, pinned, made]),
         ("scopes=Dashboard,+Project,", vec![renamed, pinned, made]),
         ("scope=Dashboard&scopes=Organization", vec![pinned, made, founded]),
         ("scope=Notebook", vec![]),
-        (
-            "scope=&item_id=+&user=&after=&before=&activity=",
-            vec![renamed, pinned, made, raised, joined, founded],
-        ),
+        ("scope=&item_id=+&user=&after=&before=&activity=", every),
         ("activity=created", vec![made, joined, founded]),
         ("activity=created&scope=Dashboard", vec![made]),
         ("item_id=1", vec![renamed, pinned, made]),

@@ -171,20 +171,13 @@ async fn every_change_of_a_project_creates_one_log_entry_without_secrets() {
 
     let path = format!("/api/projects/{id}/");
     // The two records of a project change in one entry, which contains no secret.
-    for (sent, changes) in [
-        (
-            with(webhook(2), json!({ "name": "Newer", "week_start_day": 1 })),
-            json!({
-                "name": ["New", "Newer"], "slack_incoming_webhook": [null, null],
-                "week_start_day": [null, 1],
-            }),
-        ),
-        (webhook(3), json!({ "slack_incoming_webhook": [null, null] })),
-        (
-            json!({ "access_control": true, "extra_settings": { "long": "x".repeat(4000) } }),
-            json!({ "access_control": [false, true], "extra_settings": [null, "(1 member)"] }),
-        ),
-    ] {
+    for [sent, changes] in rows(json!([
+        [with(webhook(2), json!({ "name": "Newer", "week_start_day": 1 })),
+         { "name": ["New", "Newer"], "slack_incoming_webhook": [null, null], "week_start_day": [null, 1] }],
+        [webhook(3), { "slack_incoming_webhook": [null, null] }],
+        [{ "access_control": true, "extra_settings": { "long": "x".repeat(4000) } },
+         { "access_control": [false, true], "extra_settings": [null, "(1 member)"] }],
+    ])) {
         let told = json!(["Project", id.to_string(), "updated", "Newer", changes]);
         take(&workspace, &owner, (Method::PATCH, &path), sent, told).await;
     }
@@ -207,14 +200,12 @@ async fn every_change_of_a_project_creates_one_log_entry_without_secrets() {
 #[tokio::test]
 async fn changes_of_a_users_own_profile_are_in_no_organization_log() {
     let workspace = Workspace::new().await;
-    for (sent, changes) in [
-        (json!({ "first_name": "Ola" }), json!({ "first_name": ["Olga", "Ola"] })),
-        (json!({ "theme_mode": "dark" }), json!({ "theme_mode": [null, "dark"] })),
-        (
-            json!({ "last_name": "Nord", "anonymize_data": true }),
-            json!({ "last_name": ["", "Nord"], "anonymize_data": [false, true] }),
-        ),
-    ] {
+    for [sent, changes] in rows(json!([
+        [{ "first_name": "Ola" }, { "first_name": ["Olga", "Ola"] }],
+        [{ "theme_mode": "dark" }, { "theme_mode": [null, "dark"] }],
+        [{ "last_name": "Nord", "anonymize_data": true },
+         { "last_name": ["", "Nord"], "anonymize_data": [false, true] }],
+    ])) {
         let told = json!(["User", "1", "updated", null, changes]);
         let (entry, _) = take(&workspace, &workspace.owner, (Method::PATCH, ME), sent, told).await;
         assert_eq!(entry.meta.organization, NO_ORGANIZATION);
@@ -270,49 +261,24 @@ async fn tile_changes_create_one_log_entry_of_the_dashboard() {
     });
     let sent = json!({ "tiles": [{ "text": { "body": "a" }, "color": "red" }] });
     assert_eq!(takes(sent, "updated", added).await.meta.project, Some(workspace.made.project_id));
-    for (sent, activity, changes) in [
-        (
-            json!({ "tiles": [{ "id": new, "text": { "id": text, "body": "b" } }], "name": "A" }),
-            "updated",
-            json!({ "texts__1__body": ["a", "b"] }),
-        ),
-        (
-            json!({ "tiles": [{ "text": { "id": text, "body": "c".repeat(2047) } }] }),
-            "updated",
-            json!({ "texts__1__body": ["b", format!("{}… (2047 characters)", "c".repeat(100))] }),
-        ),
-        (
-            json!({ "pinned": true, "tiles": [
-                { "id": insight, "layouts": { "sm": { "y": 1 } } }, { "id": new, "deleted": true },
-            ] }),
-            "updated",
-            json!({
-                "pinned": [false, true],
-                field(insight, "layouts"): [{}, { "sm": { "y": 1 } }],
-                field(new, "deleted"): [false, true],
-            }),
-        ),
-        (
-            json!({ "deleted": true, "delete_insights": true }),
-            "deleted",
-            json!({
-                "deleted": [false, true],
-                field(insight, "deleted"): [false, true],
-                "insights__1__deleted": [false, true],
-            }),
-        ),
-        (
-            json!({ "deleted": false }),
-            "restored",
-            json!({
-                "deleted": [true, false],
-                field(insight, "deleted"): [true, false],
-                field(new, "deleted"): [true, false],
-                "insights__1__deleted": [true, false],
-            }),
-        ),
-    ] {
-        takes(sent, activity, changes).await;
+    for [sent, activity, changes] in rows(json!([
+        [{ "tiles": [{ "id": new, "text": { "id": text, "body": "b" } }], "name": "A" }, "updated",
+         { "texts__1__body": ["a", "b"] }],
+        [{ "tiles": [{ "text": { "id": text, "body": "c".repeat(2047) } }] }, "updated",
+         { "texts__1__body": ["b", format!("{}… (2047 characters)", "c".repeat(100))] }],
+        [{ "pinned": true,
+           "tiles": [{ "id": insight, "layouts": { "sm": { "y": 1 } } }, { "id": new, "deleted": true }] },
+         "updated",
+         { "pinned": [false, true], field(insight, "layouts"): [{}, { "sm": { "y": 1 } }],
+           field(new, "deleted"): [false, true] }],
+        [{ "deleted": true, "delete_insights": true }, "deleted",
+         { "deleted": [false, true], field(insight, "deleted"): [false, true],
+           "insights__1__deleted": [false, true] }],
+        [{ "deleted": false }, "restored",
+         { "deleted": [true, false], field(insight, "deleted"): [true, false],
+           field(new, "deleted"): [true, false], "insights__1__deleted": [true, false] }],
+    ])) {
+        takes(sent, activity.as_str().expect("a verb"), changes).await;
     }
     owner.patch(&workspace.project(""), json!({ "primary_dashboard": id })).await.ok();
     let changes = json!({

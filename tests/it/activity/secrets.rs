@@ -271,12 +271,9 @@ async fn dashboards(walk: &mut Walk) {
         walk.does(operation, &id, sent, "AccessControl created").await;
     }
     let of = [("dashboard_id", &made["id"]), ("user__uuid", &uuid)];
+    let added = json!({ "user_uuid": uuid, "level": 37 });
     for (operation, sent, told) in [
-        (
-            "dashboards_collaborators_create",
-            json!({ "user_uuid": uuid, "level": 37 }),
-            "DashboardCollaborator created",
-        ),
+        ("dashboards_collaborators_create", added, "DashboardCollaborator created"),
         ("dashboards_collaborators_destroy", none(), "DashboardCollaborator deleted"),
     ] {
         walk.does(operation, &of, sent, told).await;

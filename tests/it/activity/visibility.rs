@@ -186,25 +186,15 @@ impl World {
                 "limit=4&scope=Dashboard,AccessControl".to_owned(),
                 expect(&|one| is(&["Dashboard", "AccessControl"], one)),
             ),
-            (
-                "limit=2&scope=PersonalAPIKey".to_owned(),
-                expect(&|one| is(&["PersonalAPIKey"], one)),
-            ),
+            ("limit=2&scope=PersonalAPIKey".to_owned(), expect(&|it| is(&["PersonalAPIKey"], it))),
             (format!("limit=2&item_id={item}"), expect(&|one| one.fields.item_id == item)),
-            (
-                "limit=2&user=@me".to_owned(),
-                expect(&|one| one.meta.user.is_some_and(|id| id.0 == user)),
-            ),
+            ("limit=2&user=@me".to_owned(), expect(&|it| it.meta.user == Some(UserId(user)))),
         ];
         if let Some(middle) = middle {
-            asked.push((
-                format!("limit=5&after={middle}"),
-                expect(&|one| one.meta.created_at >= middle),
-            ));
-            asked.push((
-                format!("limit=5&before={middle}"),
-                expect(&|one| one.meta.created_at < middle),
-            ));
+            asked.extend([
+                (format!("limit=5&after={middle}"), expect(&|it| it.meta.created_at >= middle)),
+                (format!("limit=5&before={middle}"), expect(&|it| it.meta.created_at < middle)),
+            ]);
         }
         for (query, ids) in asked {
             let path = format!("{path}?{query}");

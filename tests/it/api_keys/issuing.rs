@@ -29,7 +29,7 @@ async fn omitted_fields_of_a_new_key_default_to_those_of_the_creating_key() {
     let (one, [web, shop]) = &world.one;
     let end = "2023-11-14T23:13:20Z";
     let named = "2023-11-14T22:13:30Z";
-    for row in each(json!([
+    for [maker, sent, expected] in rows(json!([
         [{}, {}, [[], [], null]],
         [{"organizations": [one]}, {}, [[one], [], null]],
         [{"projects": [web, shop]}, {}, [[], [web, shop], null]],
@@ -43,7 +43,6 @@ async fn omitted_fields_of_a_new_key_default_to_those_of_the_creating_key() {
         [{"projects": [web]}, {"scoped_organizations": [one]}, [[one], [web], null]],
         [{"projects": [web]}, {"scoped_organizations": null}, [[], [web], null]],
     ])) {
-        let [maker, sent, expected] = [0, 1, 2].map(|at| row[at].clone());
         let made = make_key(&world.key(&["*"], maker).await, with(&sent)).await;
         assert_eq!(limits(&made), expected, "{sent}");
         assert_eq!(holder(&world.workspace, &made).get(CURRENT).await.status, 200);

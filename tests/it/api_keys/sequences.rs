@@ -52,26 +52,11 @@ fn body(world: &World, (scopes, organizations, projects, end): KeyLimits) -> Val
     let ((one, [web, shop]), (two, [far, _])) = (&world.one, &world.two);
     let mut sent = json!({});
     let ends = [Value::Null].into_iter().chain(ENDS.map(|end| json!(end)));
+    let teams = json!([[], null, [web], [shop], [far], [web, shop], [web, far]]);
     let choices = [
         ("scopes", SCOPES.iter().map(|scopes| json!(scopes)).collect::<Vec<_>>(), scopes),
-        (
-            "scoped_organizations",
-            vec![json!([]), json!(null), json!([one]), json!([two]), json!([one, two])],
-            organizations,
-        ),
-        (
-            "scoped_teams",
-            vec![
-                json!([]),
-                json!(null),
-                json!([web]),
-                json!([shop]),
-                json!([far]),
-                json!([web, shop]),
-                json!([web, far]),
-            ],
-            projects,
-        ),
+        ("scoped_organizations", each(json!([[], null, [one], [two], [one, two]])), organizations),
+        ("scoped_teams", each(teams), projects),
         ("expires_at", ends.collect(), end),
     ];
     for (name, mut values, number) in choices {

@@ -20,45 +20,29 @@ pub fn services() -> Vec<(&'static str, Value, Value, Vec<&'static str>)> {
         "project_id": "p", "dataset_id": "d", "private_key": pem, "private_key_id": "secret-id",
         "token_uri": "https://secret.example/token", "client_email": "secret@accounts.example",
     });
+    let http = |url: &str| json!({ "url": url, "token": "secret-token" });
+    let s3 = json!({ "bucket_name": "b", "region": "us-east-1", "prefix": "" });
+    let s3_all = json!({
+        "bucket_name": "b", "region": "us-east-1", "prefix": "p/", "aws_access_key_id": "secret-id",
+        "aws_secret_access_key": "secret-key", "compression": "zstd", "encryption": "aws:kms",
+        "kms_key_id": "k", "endpoint_url": "https://minio.example:9000", "file_format": "Parquet",
+        "exclude_events": ["a"], "include_events": [],
+    });
+    let keypair = json!({
+        "authentication_type": "keypair", "private_key": pem, "private_key_passphrase": "secret-phrase",
+        "table_name": "events", "role": "r",
+    });
+    let events = json!({ "table_id": "events", "use_json_type": false });
+    let of_snowflake = vec!["user", "password", "private_key", "private_key_passphrase"];
+    let of_big_query = vec!["private_key", "private_key_id", "token_uri", "client_email"];
     vec![
         ("NoOp", json!({}), json!({ "arg": "x" }), vec![]),
-        (
-            "HTTP",
-            json!({ "url": "https://hook.example/in", "token": "secret-token" }),
-            json!({ "url": "http://127.0.0.1:8080/", "token": "secret-token" }),
-            vec!["token"],
-        ),
-        (
-            "S3",
-            json!({ "bucket_name": "b", "region": "us-east-1", "prefix": "" }),
-            json!({
-                "bucket_name": "b", "region": "us-east-1", "prefix": "p/", "aws_access_key_id": "secret-id",
-                "aws_secret_access_key": "secret-key", "compression": "zstd", "encryption": "aws:kms",
-                "kms_key_id": "k", "endpoint_url": "https://minio.example:9000", "file_format": "Parquet",
-                "exclude_events": ["a"], "include_events": [],
-            }),
-            vec!["aws_access_key_id", "aws_secret_access_key"],
-        ),
-        (
-            "Snowflake",
-            snowflake.clone(),
-            with(
-                snowflake,
-                json!({
-                    "authentication_type": "keypair", "private_key": pem, "private_key_passphrase": "secret-phrase",
-                    "table_name": "events", "role": "r",
-                }),
-            ),
-            vec!["user", "password", "private_key", "private_key_passphrase"],
-        ),
+        ("HTTP", http("https://hook.example/in"), http("http://127.0.0.1:8080/"), vec!["token"]),
+        ("S3", s3, s3_all, vec!["aws_access_key_id", "aws_secret_access_key"]),
+        ("Snowflake", snowflake.clone(), with(snowflake, keypair), of_snowflake),
         ("Postgres", postgres.clone(), postgres_all, vec!["user", "password"]),
         ("Redshift", postgres, redshift_all, vec!["user", "password"]),
-        (
-            "BigQuery",
-            big_query.clone(),
-            with(big_query, json!({ "table_id": "events", "use_json_type": false })),
-            vec!["private_key", "private_key_id", "token_uri", "client_email"],
-        ),
+        ("BigQuery", big_query.clone(), with(big_query, events), of_big_query),
     ]
 }
 

@@ -357,17 +357,11 @@ async fn conflict_that_arises_during_an_import_refuses_it_and_leaves_nothing() {
     let source = source().await;
     let id = source.workspace.made.organization_id;
     let bytes = export_one(source.workspace.app.store(), id, true).await;
+    let domain = "domains \"corp.example\": its key in domains_by_name is taken here";
+    let user = "users \"ann@corp.example\": its key in users_by_email is taken here";
     for (path, sent, refusal) in [
-        (
-            "domains/",
-            json!({ "domain": "corp.example" }),
-            "domains \"corp.example\": its key in domains_by_name is taken here",
-        ),
-        (
-            "invites/",
-            json!({ "target_email": ANN, "send_email": false }),
-            "users \"ann@corp.example\": its key in users_by_email is taken here",
-        ),
+        ("domains/", json!({ "domain": "corp.example" }), domain),
+        ("invites/", json!({ "target_email": ANN, "send_email": false }), user),
     ] {
         let target = Arc::new(Workspace::founded(founding(1), Config::default()).await);
         let (writer, runtime) = (Arc::clone(&target), tokio::runtime::Handle::current());

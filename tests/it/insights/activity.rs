@@ -41,25 +41,18 @@ async fn changes_of_an_insight_are_entries_with_its_fields() {
         json!(["Insight", id, activity, name, short, changes])
     };
     assert_eq!(newest(&workspace, 1).await, [told("created", "derived", json!({}))]);
-    for (sent, activity, changes) in [
-        (json!({"name": "N"}), "updated", json!({"name": [null, "N"]})),
-        (
-            json!({"description": "d", "tags": ["t"], "favorited": true, "saved": false, "derived_name": null}),
-            "updated",
-            json!({
-                "description": [null, "d"], "tags": [[], ["t"]], "favorited": [false, true],
-                "saved": [true, false], "derived_name": ["derived", null],
-            }),
-        ),
-        (json!({"query": {"a": 1}}), "updated", json!({"query": [null, {"a": 1}]})),
-        (
-            json!({"query": null, "filters": {"b": 2}}),
-            "updated",
-            json!({"query": [{"a": 1}, null], "filters": [{}, {"b": 2}]}),
-        ),
-        (json!({"deleted": true}), "deleted", json!({"deleted": [false, true]})),
-        (json!({"deleted": false}), "restored", json!({"deleted": [true, false]})),
-    ] {
+    for [sent, activity, changes] in rows(json!([
+        [{"name": "N"}, "updated", {"name": [null, "N"]}],
+        [{"description": "d", "tags": ["t"], "favorited": true, "saved": false, "derived_name": null}, "updated",
+         {"description": [null, "d"], "tags": [[], ["t"]], "favorited": [false, true],
+          "saved": [true, false], "derived_name": ["derived", null]}],
+        [{"query": {"a": 1}}, "updated", {"query": [null, {"a": 1}]}],
+        [{"query": null, "filters": {"b": 2}}, "updated",
+         {"query": [{"a": 1}, null], "filters": [{}, {"b": 2}]}],
+        [{"deleted": true}, "deleted", {"deleted": [false, true]}],
+        [{"deleted": false}, "restored", {"deleted": [true, false]}],
+    ])) {
+        let activity = activity.as_str().expect("a verb");
         // A change without `saved` would set it.
         let sent = if sent["name"] == "N" { sent } else { with(sent, json!({"saved": false})) };
         owner.patch(&one, sent.clone()).await.ok();

@@ -38,34 +38,22 @@ async fn configuration_fields_accept_only_their_own_keys() {
         let sent = json!(["Welwyn Garden City", [], 1, true]);
         project.refuses_each(field, sent, &Refusal::invalid(field, dictionary)).await;
     }
+    let flags = json!([
+        {}, { "id": 1 }, { "id": 1, "key": "a", "other": 1 }, { "id": 1, "variant": "a" },
+        { "id": 1, "key": "a", "variant": "a", "other": 1 },
+    ]);
+    let of_flags = "Must provide a dictionary with only 'id' and 'key' keys. _or_ only 'id', 'key', and 'variant' keys.";
+    let of_network =
+        "Must provide a dictionary with only 'recordHeaders' and/or 'recordBody' keys.";
+    let known =
+        "Must provide a dictionary with only known keys. One or more of record_canvas, ai_config.";
+    let allowed = "Must provide a dictionary with only allowed keys: included_event_properties, opt_in, preferred_events, excluded_events, important_user_properties.";
     for (field, sent, detail) in [
-        (
-            flag,
-            json!([
-                {},
-                { "id": 1 },
-                { "id": 1, "key": "a", "other": 1 },
-                { "id": 1, "variant": "a" },
-                { "id": 1, "key": "a", "variant": "a", "other": 1 },
-            ]),
-            "Must provide a dictionary with only 'id' and 'key' keys. _or_ only 'id', 'key', and 'variant' keys.",
-        ),
-        (
-            network,
-            json!([{ "recordHeaders": true, "other": 1 }]),
-            "Must provide a dictionary with only 'recordHeaders' and/or 'recordBody' keys.",
-        ),
-        (
-            replay,
-            json!([{ "record_canvas": true, "other": 1 }]),
-            "Must provide a dictionary with only known keys. One or more of record_canvas, ai_config.",
-        ),
+        (flag, flags, of_flags),
+        (network, json!([{ "recordHeaders": true, "other": 1 }]), of_network),
+        (replay, json!([{ "record_canvas": true, "other": 1 }]), known),
         (replay, json!([{ "ai_config": [] }, { "ai_config": "x" }]), dictionary),
-        (
-            replay,
-            json!([{ "ai_config": { "opt_in": true, "other": 1 } }]),
-            "Must provide a dictionary with only allowed keys: included_event_properties, opt_in, preferred_events, excluded_events, important_user_properties.",
-        ),
+        (replay, json!([{ "ai_config": { "opt_in": true, "other": 1 } }]), allowed),
     ] {
         project.refuses_each(field, sent, &Refusal::invalid(field, detail)).await;
     }
@@ -78,16 +66,13 @@ async fn configuration_fields_accept_only_their_own_keys() {
 async fn replay_config_is_merged_two_levels_deep_and_survey_config_one() {
     let project = Project::new().await;
     let ai = |members: Value| json!({ "record_canvas": true, "ai_config": members });
-    let merged = ai(json!({ "opt_in": true, "preferred_events": ["b"] }));
+    let merged = |event: &str| ai(json!({ "opt_in": true, "preferred_events": [event] }));
     for (sent, shown) in [
         (json!({ "record_canvas": true }), json!({ "record_canvas": true })),
         (json!({ "ai_config": { "opt_in": true } }), ai(json!({ "opt_in": true }))),
-        (
-            json!({ "ai_config": { "preferred_events": ["a"] } }),
-            ai(json!({ "opt_in": true, "preferred_events": ["a"] })),
-        ),
-        (json!({ "ai_config": { "preferred_events": ["b"] } }), merged.clone()),
-        (json!({}), merged),
+        (json!({ "ai_config": { "preferred_events": ["a"] } }), merged("a")),
+        (json!({ "ai_config": { "preferred_events": ["b"] } }), merged("b")),
+        (json!({}), merged("b")),
         (json!({ "ai_config": null }), ai(json!(null))),
         (json!({ "ai_config": { "opt_in": false } }), ai(json!({ "opt_in": false }))),
         (json!(null), Value::Null),
