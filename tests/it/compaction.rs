@@ -16,8 +16,7 @@ async fn large_file_is_compacted_after_most_of_it_was_deleted() {
     let (workspace, clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let kept = owner.post(&workspace.dashboards(""), json!({ "name": "kept" })).await.ok();
-    let two = owner.post("/api/organizations/", json!({ "name": "Two" })).await.ok();
-    let two = format!("/api/organizations/{}/", two["id"].as_str().expect("an id"));
+    let (_, two) = owner.create("/api/organizations/", json!({ "name": "Two" })).await;
     let project = &owner.get(&format!("{two}projects/")).await.ok()["results"][0]["id"];
     let dashboards = format!("/api/projects/{project}/dashboards/");
     let filler = "x".repeat(30_000);

@@ -35,7 +35,8 @@ impl Staff {
     }
 }
 
-fn emails(list: &Value) -> Vec<&str> {
+/// Returns the addresses of the members on a page.
+pub fn emails(list: &Value) -> Vec<&str> {
     let results = list["results"].as_array().expect("results");
     results.iter().map(|item| item["user"]["email"].as_str().expect("an address")).collect()
 }

@@ -91,7 +91,7 @@ async fn secret_rotation_replaces_the_tokens_of_public_pages() {
 #[tokio::test]
 async fn secret_rotation_replaces_live_events_tokens_and_keeps_api_keys() {
     let (workspace, owner) = Workspace::owned().await;
-    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    let project = workspace.project("");
     let live = async || owner.get(&project).await.ok()["live_events_token"].clone();
     let made = make_key(&owner, json!({ "label": "x", "scopes": ["user:read"] })).await;
     let rolled = owner.post(&at(&made, "roll/"), json!({ "grace_seconds": 3600 })).await.ok();

@@ -376,6 +376,13 @@ fn unescape(text: &str) -> String {
     pairs.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
+impl Workspace {
+    /// Returns the address of a page of the console about the first organization.
+    pub fn page(&self, rest: &str) -> String {
+        format!("/console/organizations/{}/{rest}", self.made.organization_id)
+    }
+}
+
 impl Visitor {
     /// Sends a form of a page.
     pub async fn submit(&mut self, form: &FilledForm) -> Page {

@@ -42,11 +42,13 @@ pub use uuid::Uuid;
 
 pub use crate::api_keys::{CURRENT, holder, roll};
 pub use crate::dashboards::access::{Scene, allows, minute};
+pub use crate::dashboards::lists::ids;
 pub use crate::dashboards::{at_the_moment, detail, embedded, item};
 pub use crate::domains::{entries_about, prove};
 pub use crate::idempotency::is_replayed;
 pub use crate::insights::{insights, make_insight};
 pub use crate::invites::mail::with_server;
+pub use crate::members::emails;
 pub use crate::sessions::assert_ended;
 pub use crate::signup::offer;
 pub use crate::tiles::{put_insight, put_texts, shown, shown_of};

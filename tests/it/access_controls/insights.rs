@@ -14,7 +14,7 @@ impl Scene {
     }
 
     pub fn insights(&self) -> String {
-        format!("/api/projects/{}/insights/", self.workspace.made.project_id)
+        self.workspace.project("insights/")
     }
 
     /// Sets a rule on all insights as the owner. A null level deletes it.

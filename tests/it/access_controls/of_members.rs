@@ -79,11 +79,6 @@ no_rule - editor - - Without an access rule, everyone is an editor.
 restriction - viewer - reached Only collaborators, the creator and admins may edit the dashboard.
 collaborator - editor - decides The member is a collaborator of the dashboard.";
 
-fn emails(page: &Value) -> Vec<&str> {
-    let results = page["results"].as_array().expect("results");
-    results.iter().map(|entry| entry["user"]["email"].as_str().expect("an address")).collect()
-}
-
 #[tokio::test]
 async fn access_of_a_member_has_exactly_these_fields_for_callers_who_read_the_rules() {
     let scene = Scene::new().await;

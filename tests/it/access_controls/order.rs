@@ -54,7 +54,7 @@ impl World {
         let scene = Scene::new().await;
         scene.owner().patch(&scene.one, json!({ "deleted": true })).await.ok();
         let mut numbers = Vec::new();
-        let insights = format!("/api/projects/{}/insights/", scene.workspace.made.project_id);
+        let insights = scene.workspace.project("insights/");
         let first = scene.owner().post(&insights, json!({})).await.ok()["id"].clone();
         scene.owner().patch(&format!("{insights}{first}/"), json!({ "deleted": true })).await.ok();
         for maker in [scene.owner(), scene.owner(), &scene.ann] {
@@ -174,7 +174,7 @@ fn rules_decide_in_the_documented_order() {
         (&scene.bob, [&[BOB], &ROLES_OF_BOB[..]].concat()),
         (&scene.max, vec![]),
     ];
-    let insights = format!("/api/projects/{}/insights/", scene.workspace.made.project_id);
+    let insights = scene.workspace.project("insights/");
     let paths = [scene.workspace.dashboards(""), insights];
     let cases = Cases { cases: 96, failure_persistence: None, ..Cases::default() };
     let held = TestRunner::new(cases).run(&[rules(), rules()], |rules| {

@@ -62,8 +62,7 @@ async fn both_activity_logs_show_changes_newest_first() {
     assert_eq!(log, page(json!([renamed, made])));
     owner.get(&whole).await.assert_is(200, page(json!([renamed, made, founded])));
     let names: Vec<_> = log["results"][0].as_object().expect("an entry").keys().cloned().collect();
-    let expected = "id user scope item_id activity detail project_id created_at";
-    assert_eq!(names.join(" "), expected);
+    assert_eq!(names.join(" "), "id user scope item_id activity detail project_id created_at");
     // Reading the log writes no entries.
     owner.get(&whole).await.assert_is(200, page(json!([renamed, made, founded])));
     workspace.assert_file_valid().await;

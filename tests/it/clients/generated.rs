@@ -8,8 +8,7 @@ async fn generated_client_uses_insights_below_both_roots() {
     let (workspace, owner) = Workspace::owned().await;
     for (count, root) in [(1, "/api/projects/1/"), (2, "/api/environments/1/")] {
         let list = format!("{root}insights/");
-        let made = owner.post(&list, json!({"name": "Visitors", "tags": ["a"]})).await.ok();
-        let one = format!("{list}{}/", made["id"]);
+        let (made, one) = owner.create(&list, json!({"name": "Visitors", "tags": ["a"]})).await;
         let user = workspace.made.user_id;
         let query =
             format!("{list}?basic=false&created_by={user}&limit=1&offset=0&refresh=force_cache");

@@ -6,10 +6,6 @@ fn of_project(workspace: &Workspace) -> String {
     format!("/console/projects/{}/activity/", workspace.made.project_id)
 }
 
-fn of_organization(workspace: &Workspace) -> String {
-    format!("/console/organizations/{}/activity/", workspace.made.organization_id)
-}
-
 /// Returns the text of some HTML, without its tags.
 fn text(html: &str) -> String {
     let texts = html.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text));
@@ -84,7 +80,7 @@ async fn entries_say_who_did_what_and_what_changed() {
 #[tokio::test]
 async fn secrets_are_shown_as_hidden() {
     let workspace = Workspace::new().await;
-    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    let project = workspace.project("");
     let made = workspace.owner.patch(&format!("{project}reset_token/"), json!({})).await.ok();
     let page = Visitor::owner(&workspace).await.get(&of_project(&workspace)).await;
     assert_eq!(sentences(&page), ["Olga updated the api token of the project Web"]);
@@ -109,7 +105,7 @@ async fn entries_name_the_members_that_they_are_about() {
     let level = workspace.organization(&format!("members/{anna}/"));
     owner.patch(&level, json!({ "level": 8 })).await.ok();
     let visitor = Visitor::owner(&workspace).await;
-    let page = visitor.open(&of_organization(&workspace), "Activity").await;
+    let page = visitor.open(&workspace.page("activity/"), "Activity").await;
     let found = sentences(&page);
     for expected in [
         "Olga updated the level of the membership of anna",
@@ -143,7 +139,7 @@ async fn log_of_an_organization_leads_to_the_objects_of_its_projects() {
     let sent = crate::support::batch_exports::nowhere("Nightly");
     let export = owner.post(&format!("{project}batch_exports/"), sent).await.ok();
     let visitor = Visitor::owner(&workspace).await;
-    let page = visitor.open(&of_organization(&workspace), "Activity").await;
+    let page = visitor.open(&workspace.page("activity/"), "Activity").await;
     let pages = format!("/console/projects/{second}/");
     let expected = [
         format!("{pages}batch_exports/{}/", export["id"].as_str().expect("an id")),
@@ -159,7 +155,7 @@ async fn log_of_an_organization_leads_to_the_objects_of_its_projects() {
     assert_eq!(page.html.matches(&log).count(), 4, "{}", page.html);
     // A project that cannot be opened any more is not linked.
     owner.delete(&project).await.assert_empty(204);
-    let page = visitor.get(&of_organization(&workspace)).await;
+    let page = visitor.get(&workspace.page("activity/")).await;
     assert!(sentences(&page).iter().any(|one| one == "Olga created the dashboard One"));
     page.assert_lacks(&[&pages]);
 }
@@ -168,9 +164,8 @@ async fn log_of_an_organization_leads_to_the_objects_of_its_projects() {
 async fn log_is_filtered_by_links() {
     let (workspace, anna) = Workspace::with_member("anna", Level::Member).await;
     let owner = &workspace.owner;
-    let first = owner.post(&workspace.dashboards(""), json!({ "name": "First" })).await.ok();
+    let (first, path) = owner.create(&workspace.dashboards(""), json!({ "name": "First" })).await;
     anna.post(&workspace.dashboards(""), json!({ "name": "Second" })).await.ok();
-    let path = workspace.dashboards(&format!("{}/", first["id"]));
     owner.patch(&path, json!({ "deleted": true })).await.ok();
     let visitor = Visitor::owner(&workspace).await;
     let base = of_project(&workspace);
@@ -273,8 +268,7 @@ async fn script_learns_of_new_entries_with_few_bytes() {
     for name in ["B", "C"] {
         workspace.owner.post(&workspace.dashboards(""), json!({ "name": name })).await.ok();
     }
-    let project = format!("/api/projects/{}/", workspace.made.project_id);
-    workspace.owner.patch(&project, json!({ "name": "Shop" })).await.ok();
+    workspace.owner.patch(&workspace.project(""), json!({ "name": "Shop" })).await.ok();
     let two = ask().await;
     assert_eq!((two.status, &*two.html), (200, "{\"count\":2}"));
     assert_eq!(two.headers["cache-control"], "no-store");

@@ -78,7 +78,7 @@ async fn displayed_json_has_no_character_that_disguises_it() {
     let body = body.split('\'').next().expect("its end");
     let body: Value = serde_json::from_str(body).expect("JSON");
     assert_eq!(body, json!({ "last_name": name }));
-    let log = format!("/console/organizations/{}/activity/", workspace.made.organization_id);
+    let log = workspace.page("activity/");
     workspace.owner.post(&workspace.dashboards(""), json!({ "name": "x" })).await.ok();
     let filters = json!({ "filters": { "a": name } });
     workspace.owner.patch(&workspace.dashboards("1/"), filters).await.ok();

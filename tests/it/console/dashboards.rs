@@ -5,7 +5,7 @@ use crate::support::prelude::*;
 const LIST: &str = "/console/projects/1/dashboards/";
 
 /// Returns the names in the list, in order.
-fn names(html: &str) -> Vec<&str> {
+pub fn names(html: &str) -> Vec<&str> {
     let rows = html.split("<tr>\n<td>").skip(1);
     rows.map(|row| row.split("<bdi>").nth(1).unwrap().split("</bdi>").next().unwrap()).collect()
 }
@@ -168,7 +168,7 @@ async fn insight_that_the_session_may_not_view_shows_nothing_of_itself() {
     let workspace = Workspace::new().await;
     let visitor = Visitor::member(&workspace, "ben", Level::Member).await;
     let board = workspace.owner.post(&workspace.dashboards(""), json!({ "name": "A" })).await.ok();
-    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+    let insights = workspace.project("insights/");
     let sent = json!({ "name": "Payroll", "dashboards": [board["id"]], "query": { "kind": "TrendsQuery" } });
     let insight = workspace.owner.post(&insights, sent).await.ok();
     let rules = format!("{insights}{}/access_controls/", insight["id"]);
@@ -208,7 +208,7 @@ async fn pages_show_objects_with_numbers_beyond_64_bits() {
     owner.patch(ME, json!({ "notification_settings": numbers })).await.ok();
     let board = json!({ "name": "Large", "filters": numbers });
     let board = owner.post(&workspace.dashboards(""), board).await.ok()["id"].to_string();
-    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+    let insights = workspace.project("insights/");
     let insight = json!({ "name": "Digits", "query": numbers, "dashboards": [board] });
     let insight = owner.post(&insights, insight).await.ok()["id"].to_string();
     for path in ["", "edit/", "arrange/", "access/", "sharing/", "delete/"] {

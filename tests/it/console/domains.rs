@@ -3,10 +3,6 @@
 use crate::support::domains::add;
 use crate::support::prelude::*;
 
-fn list(workspace: &Workspace) -> String {
-    format!("/console/organizations/{}/domains/", workspace.made.organization_id)
-}
-
 /// A workspace with a DNS server, a domain and its page.
 struct Scene {
     dns: Dns,
@@ -22,7 +18,7 @@ impl Scene {
         let workspace = Workspace::with(dns.config()).await;
         let (domain, api) = add(&workspace, "corp.example").await;
         let challenge = domain["verification_challenge"].as_str().expect("a text").to_owned();
-        let page = format!("{}{}/", list(&workspace), domain["id"].as_str().expect("an id"));
+        let page = workspace.page(&format!("domains/{}/", domain["id"].as_str().expect("an id")));
         Self { dns, workspace, challenge, page, api }
     }
 
@@ -41,7 +37,7 @@ async fn domain_is_added_and_errors_stand_beside_the_field() {
     let dns = Dns::start().await;
     let workspace = Workspace::with(dns.config()).await;
     let mut owner = Visitor::owner(&workspace).await;
-    let list = list(&workspace);
+    let list = workspace.page("domains/");
     let page = owner.open(&list, "Domains").await;
     page.assert_has(&["This organization has no domains."]);
     let wrong = owner.submit(&page.form("form").with("domain", "Corp.example")).await;
@@ -135,7 +131,7 @@ async fn sign_in_of_a_verified_domain_is_changed() {
     let stored = fields.map(|name| stored[name].clone());
     let expected = [json!("github"), json!(true), json!("https://idp.example/acs"), json!(null)];
     assert_eq!(stored, expected);
-    owner.get(&list(&scene.workspace)).await.assert_has(&["GitHub", "New users join"]);
+    owner.get(&scene.workspace.page("domains/")).await.assert_has(&["GitHub", "New users join"]);
     let form = owner.get(&scene.page).await.form("form").without("jit_provisioning_enabled");
     owner.submit(&form).await.location();
     assert_eq!(scene.workspace.owner.get(&scene.api).await.ok()["jit_provisioning_enabled"], false);

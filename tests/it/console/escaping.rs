@@ -54,7 +54,7 @@ async fn hostile_texts_of_requests_are_escaped_on_every_page() {
         let export = workspace.owner.post("/api/projects/1/batch_exports/", export).await.ok();
         let project = "/console/projects/1/";
         let (list, log) = (format!("{project}dashboards/"), format!("{project}activity/"));
-        let of_organization = format!("/console/organizations/{}/", workspace.made.organization_id);
+        let of_organization = workspace.page("");
         let mut visitor = Visitor::owner(&workspace).await;
         let query: String = url::form_urlencoded::byte_serialize(attack.as_bytes()).collect();
         let export = format!("{project}batch_exports/{}/", export["id"].as_str().expect("an id"));

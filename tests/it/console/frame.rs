@@ -7,8 +7,7 @@ async fn frame_shows_the_current_project_and_unknown_pages_say_so() {
     let (workspace, owner) = Visitor::in_new_workspace().await;
     let project = workspace.made.project_id;
     let dashboards = format!("/console/projects/{project}/dashboards/");
-    let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
-    assert_eq!(owner.get(&organization).await.location(), dashboards);
+    assert_eq!(owner.get(&workspace.page("")).await.location(), dashboards);
     let page = owner.open(&dashboards, "Dashboards").await;
     let current = format!("<a href=\"{dashboards}\" aria-current=\"page\">");
     page.assert_has(&[&current, "<bdi>Corp</bdi><small>Owner</small>"]);
@@ -129,7 +128,7 @@ async fn session_without_the_scope_of_the_user_begins_in_the_first_project_that_
     let scopes = ["organization:read", "organization_member:write"];
     let key = workspace.key(OWNER, &scopes).await.key.expect("a key");
     let home = Visitor::with_key(&workspace, &key).await.open("/console/", "Projects").await;
-    let members = format!("/console/organizations/{}/members/", workspace.made.organization_id);
+    let members = workspace.page("members/");
     assert!(links_of_main(&home).contains(&members), "{}", home.html);
     home.assert_has(&["<bdi>Corp</bdi><small>Owner</small>"]);
     let to_one = json!({ "organizations": [workspace.made.organization_id] });
@@ -146,7 +145,7 @@ async fn page_marks_the_links_that_the_palette_lists() {
     let owner = Visitor::with_link(&workspace, true).await;
     let page =
         owner.get(&format!("/console/projects/{}/dashboards/", workspace.made.project_id)).await;
-    let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
+    let organization = workspace.page("");
     for (kind, end, href, text) in [
         ("page", "</nav>", "/console/projects/1/dashboards/", "Dashboards"),
         ("page", "</nav>", "/console/sessions/", "Sessions"),

@@ -123,7 +123,7 @@ async fn start_page_shows_pinned_dashboards_changes_invites_and_keys_that_expire
 async fn organization_without_projects_opens_its_list_of_projects() {
     let (workspace, owner) = Visitor::in_new_workspace().await;
     workspace.owner.delete("/api/projects/1/").await.assert_empty(204);
-    let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
+    let organization = workspace.page("");
     assert_eq!(owner.get(&organization).await.location(), format!("{organization}projects/"));
     owner.get(HOME).await.assert_shows(200, "Projects");
 }

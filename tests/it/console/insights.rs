@@ -2,6 +2,8 @@
 
 use crate::support::prelude::*;
 
+use super::dashboards::names as deleted;
+
 const LIST: &str = "/console/projects/1/insights/";
 const API: &str = "/api/projects/1/insights/";
 
@@ -209,12 +211,6 @@ async fn form_says_why_an_insight_cannot_be_edited() {
     let sharing = anna.get(&format!("{path}sharing/")).await;
     sharing.assert_has(&["You don&#39;t have edit permissions for this insight."]);
     sharing.assert_lacks(&["id=\"sharing\""]);
-}
-
-/// Returns the names of the deleted insights on the page.
-fn deleted(html: &str) -> Vec<&str> {
-    let rows = html.split("<tr>\n<td>").skip(1);
-    rows.map(|row| row.split("<bdi>").nth(1).unwrap().split("</bdi>").next().unwrap()).collect()
 }
 
 #[tokio::test]

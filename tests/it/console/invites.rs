@@ -2,10 +2,6 @@
 
 use crate::support::prelude::*;
 
-fn list(workspace: &Workspace) -> String {
-    format!("/console/organizations/{}/invites/", workspace.made.organization_id)
-}
-
 fn link(page: &Page) -> &str {
     page.between("<output id=\"link\">", "</output>")
 }
@@ -13,7 +9,7 @@ fn link(page: &Page) -> &str {
 #[tokio::test]
 async fn invite_of_one_address_shows_its_link_once() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let list = list(&workspace);
+    let list = workspace.page("invites/");
     let page = owner.open(&list, "Invites").await;
     page.assert_has(&["Nobody is invited."]);
     let form = page.form("form");
@@ -48,7 +44,7 @@ async fn invite_of_one_address_shows_its_link_once() {
 #[tokio::test]
 async fn up_to_twenty_people_are_invited_together_or_none() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let list = list(&workspace);
+    let list = workspace.page("invites/");
     let form = owner.get(&list).await.form("form");
     let many: Vec<_> = (0..21).map(|number| format!("p{number}@x.example")).collect();
     for (typed, error) in [
@@ -96,7 +92,7 @@ async fn up_to_twenty_people_are_invited_together_or_none() {
 async fn several_people_are_invited_by_mail_in_one_request() {
     let workspace = Workspace::with(with_mail()).await;
     let mut owner = Visitor::owner(&workspace).await;
-    let list = list(&workspace);
+    let list = workspace.page("invites/");
     let form = owner.get(&list).await.form("form");
     assert_eq!(form.value("send_email"), "true");
     let form = form.with("target_email", "ann@x.example Ann\r\nben@x.example");
@@ -126,11 +122,11 @@ async fn pages_say_that_links_work_on_this_machine_only() {
         let workspace =
             Workspace::configured(|config| config.public_url = public_url.map(str::to_owned)).await;
         workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
-        let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+        let insights = workspace.project("insights/");
         let insight = workspace.owner.post(&insights, json!({ "name": "Visitors" })).await.ok();
         let owner = Visitor::owner(&workspace).await;
         for path in [
-            list(&workspace),
+            workspace.page("invites/"),
             "/console/projects/1/dashboards/1/sharing/".to_owned(),
             format!("/console/projects/1/insights/{}/sharing/", insight["id"]),
         ] {
@@ -146,9 +142,9 @@ async fn pages_say_that_links_work_on_this_machine_only() {
 #[tokio::test]
 async fn form_offers_levels_and_private_projects_that_the_session_may_give() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let path = format!("/api/projects/{}/", workspace.made.project_id);
+    let path = workspace.project("");
     let member = workspace.member("ben", Level::Member).await.key.expect("a key");
-    let list = list(&workspace);
+    let list = workspace.page("invites/");
     let levels = |page: &Page| -> Vec<String> {
         let options = page.between("name=\"level\"", "</select>").split("<option value=\"").skip(1);
         options.map(|option| option.split('"').next().unwrap().to_owned()).collect()
@@ -187,7 +183,7 @@ async fn invite_is_created_again() {
     let sent = json!({ "target_email": "ann@x.example", "first_name": "Ann", "level": 15, "message": "Hi" });
     workspace.owner.post(&invites(&workspace, ""), sent).await.ok();
     let mut owner = Visitor::owner(&workspace).await;
-    let list = list(&workspace);
+    let list = workspace.page("invites/");
     let page = owner.get(&list).await;
     page.assert_has(&["New link<span class=\"vh\"> for ann@x.example</span>"]);
     let first = link(&owner.submit(&page.form_to("/again/")).await).to_owned();
@@ -216,7 +212,7 @@ async fn list_shows_the_state_of_each_mail() {
     }
     server.mail().await;
     let owner = Visitor::owner(&workspace).await;
-    let page = owner.get(&list(&workspace)).await;
+    let page = owner.get(&workspace.page("invites/")).await;
     let mut rows = page.html.split("<tr>").skip(2);
     let (ben, ann) = (rows.next().expect("a row"), rows.next().expect("a row"));
     for text in ["ben@x.example", "Not mailed", "New link"] {
@@ -225,7 +221,7 @@ async fn list_shows_the_state_of_each_mail() {
     assert!(ann.contains("Being sent") && ann.contains("Send again"), "{ann}");
     server.release();
     eventually_async("the mail is sent", async || {
-        owner.get(&list(&workspace)).await.html.contains(">Sent<").then_some(())
+        owner.get(&workspace.page("invites/")).await.html.contains(">Sent<").then_some(())
     })
     .await;
 }

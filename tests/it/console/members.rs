@@ -2,10 +2,6 @@
 
 use crate::support::prelude::*;
 
-fn list(workspace: &Workspace) -> String {
-    format!("/console/organizations/{}/members/", workspace.made.organization_id)
-}
-
 /// Returns the names in the list, in order.
 fn names(page: &Page) -> Vec<&str> {
     let links = page.html.split("<td><div class=\"person\">").skip(1);
@@ -28,7 +24,7 @@ async fn members_are_listed_and_searched() {
     let (workspace, owner) = Visitor::in_new_workspace().await;
     workspace.member("ann", Level::Admin).await;
     workspace.member("ben", Level::Member).await;
-    let list = list(&workspace);
+    let list = workspace.page("members/");
     let page = owner.open(&list, "Members").await;
     assert_eq!(names(&page).len(), 3);
     page.assert_has(&["<span>1 to 3 of 3</span>", "aria-current=\"page\""]);
@@ -63,7 +59,7 @@ async fn list_offers_the_levels_that_the_session_may_give() {
         (&member, [vec![], vec![], vec![]], ["", "", "Leave"]),
         (&reader, [vec![], vec![], vec![]], ["", "", ""]),
     ] {
-        let page = visitor.get(&list(&workspace)).await;
+        let page = visitor.get(&workspace.page("members/")).await;
         for ((uuid, levels), remove) in uuids.iter().zip(levels).zip(removes) {
             let row = row(&page, uuid);
             assert_eq!(options(row), levels, "{row}");
@@ -79,7 +75,7 @@ async fn level_is_changed_in_the_list_and_a_refusal_is_shown_there() {
     let mut ben = Visitor::member(&workspace, "ben", Level::Member).await;
     let uuid = workspace.uuid("ben@corp.example").await;
     let mut owner = Visitor::owner(&workspace).await;
-    let here = format!("{}?search=ben", list(&workspace));
+    let here = workspace.page("members/?search=ben");
     let page = owner.get(&here).await;
     assert!(row(&page, &uuid).contains(&format!("action=\"{here}\"")));
     let sent = [("user", uuid.as_str()), ("level", "8")];
@@ -87,7 +83,7 @@ async fn level_is_changed_in_the_list_and_a_refusal_is_shown_there() {
     let member = workspace.organization(&format!("members/{uuid}/"));
     assert_eq!(workspace.owner.get(&member).await.ok()["level"], 8);
     let me = workspace.uuid(OWNER).await;
-    let page = ben.post(&list(&workspace), &[("user", &me), ("level", "1")]).await;
+    let page = ben.post(&workspace.page("members/"), &[("user", &me), ("level", "1")]).await;
     page.assert_shows(403, "Members");
     let alert = page.between("role=\"alert\">", "</div>");
     assert!(alert.contains("You can only edit others with level lower or equal to you."));
@@ -104,7 +100,7 @@ async fn member_page_shows_roles_and_projects_and_changes_the_level() {
     let id = role["id"].as_str().expect("an id");
     add_to_role(&workspace, &role_path, "ben@corp.example").await;
     add_role(&workspace, "Others").await;
-    let path = format!("{}{uuid}/", list(&workspace));
+    let path = workspace.page(&format!("members/{uuid}/"));
     let page = owner.open(&path, "<bdi>ben</bdi>").await;
     page.assert_has(&[&format!("/roles/{id}/\"><bdi>Analysts</bdi></a>")]);
     page.assert_lacks(&["Others"]);
@@ -121,13 +117,13 @@ async fn member_page_shows_roles_and_projects_and_changes_the_level() {
     let form = form.with("level", "8");
     assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=level-saved"));
     assert!(owner.get(&path).await.html.contains("<span class=\"tag\">Admin</span>"));
-    owner.get(&format!("{}x/", list(&workspace))).await.assert_shows(404, "Not found");
+    owner.get(&workspace.page("members/x/")).await.assert_shows(404, "Not found");
 }
 
 #[tokio::test]
 async fn member_page_shows_the_roles_of_the_member_and_why_a_control_is_missing() {
     let (workspace, owner) = Visitor::in_new_workspace().await;
-    let path = format!("{}{}/", list(&workspace), workspace.uuid(OWNER).await);
+    let path = workspace.page(&format!("members/{}/", workspace.uuid(OWNER).await));
     let page = owner.get(&path).await;
     page.assert_has(&["Level: You can&#39;t change your own access level."]);
     page.assert_has(&["Leaving: Cannot leave the organization as its owner!"]);
@@ -156,12 +152,13 @@ async fn member_leaves_after_a_question() {
     let workspace = Workspace::new().await;
     let mut ben = Visitor::member(&workspace, "ben", Level::Member).await;
     let (olga, uuid) = (workspace.uuid(OWNER).await, workspace.uuid("ben@corp.example").await);
-    let page = ben.post(&format!("{}{olga}/remove/", list(&workspace)), &[]).await;
+    let page = ben.post(&workspace.page(&format!("members/{olga}/remove/")), &[]).await;
     page.assert_shows(403, "<bdi>Remove Olga?</bdi>");
-    let path = format!("{}{uuid}/remove/", list(&workspace));
+    let path = workspace.page(&format!("members/{uuid}/remove/"));
     let page = ben.open(&path, "<bdi>Leave the organization?</bdi>").await;
     ben.submit(&page.form("form")).await.assert_leads_to("/console/?done=left");
-    assert_eq!(names(&Visitor::owner(&workspace).await.get(&list(&workspace)).await), ["Olga"]);
+    let page = Visitor::owner(&workspace).await.get(&workspace.page("members/")).await;
+    assert_eq!(names(&page), ["Olga"]);
 }
 
 #[tokio::test]
@@ -175,8 +172,8 @@ async fn member_page_lists_what_the_member_may_do_in_the_projects_of_the_viewer(
     let hidden = workspace.owner.post(&workspace.organization("projects/"), hidden).await.ok();
     let rules = format!("/api/projects/{}/access_controls/", hidden["id"]);
     workspace.owner.put(&rules, json!({ "role": role["id"], "access_level": "admin" })).await.ok();
-    let of_ben = format!("{}{}/", list(&workspace), workspace.uuid("ben@corp.example").await);
-    let of_ann = format!("{}{}/", list(&workspace), workspace.uuid(ANN).await);
+    let of_ben = workspace.page(&format!("members/{}/", workspace.uuid("ben@corp.example").await));
+    let of_ann = workspace.page(&format!("members/{}/", workspace.uuid(ANN).await));
     let owner = Visitor::owner(&workspace).await;
     let page = owner.get(&of_ben).await;
     let row = page.between("/access/\"><bdi>Payroll</bdi>", "</tr>");

@@ -111,7 +111,7 @@ async fn nothing_is_created_without_a_name() {
     let workspace = Workspace::new().await;
     workspace.owner.post(&workspace.dashboards(""), json!({})).await.ok();
     let mut owner = Visitor::owner(&workspace).await;
-    let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
+    let organization = workspace.page("");
     let export = "/console/projects/1/batch_exports/new/?destination=NoOp";
     for (path, field) in [
         (format!("{NEW}?from=empty"), "name"),

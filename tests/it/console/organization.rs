@@ -2,17 +2,13 @@
 
 use crate::support::prelude::*;
 
-fn page(workspace: &Workspace, rest: &str) -> String {
-    format!("/console/organizations/{}/{rest}", workspace.made.organization_id)
-}
-
 #[tokio::test]
 async fn projects_are_listed_and_created() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let list = owner.open(&page(&workspace, "projects/"), "Projects").await;
+    let list = owner.open(&workspace.page("projects/"), "Projects").await;
     list.assert_has(&["<bdi>Web</bdi></a><span class=\"sub\">Project 1</span>", "1 to 1 of 1"]);
     list.assert_has(&["New project"]);
-    let new = owner.open(&page(&workspace, "projects/new/"), "New project").await;
+    let new = owner.open(&workspace.page("projects/new/"), "New project").await;
     let form = new.form("form").with("name", "Shop").with("timezone", "Europe/Berlin");
     let created = owner.submit(&form).await;
     assert_eq!(created.location(), "/console/projects/2/settings/?done=project-created");
@@ -22,12 +18,12 @@ async fn projects_are_listed_and_created() {
     let found = &found["results"][1];
     let of = (&found["name"], &found["timezone"], &found["is_demo"]);
     assert_eq!(of, (&json!("Shop"), &json!("Europe/Berlin"), &json!(false)));
-    let new = owner.get(&page(&workspace, "projects/new/")).await;
+    let new = owner.get(&workspace.page("projects/new/")).await;
     let wrong = owner.submit(&new.form("form").with("name", "X").with("timezone", "Mars")).await;
     wrong.assert_shows(400, "New project");
     assert_eq!(wrong.form("form").value("name"), "X");
-    let beyond = owner.get(&page(&workspace, "projects/?offset=50")).await;
-    assert_eq!(beyond.location(), page(&workspace, "projects/"));
+    let beyond = owner.get(&workspace.page("projects/?offset=50")).await;
+    assert_eq!(beyond.location(), workspace.page("projects/"));
 }
 
 #[tokio::test]
@@ -35,7 +31,7 @@ async fn members_create_only_demo_projects() {
     let workspace = Workspace::new().await;
     workspace.member("mia", Level::Member).await;
     let mut member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
-    let new = member.open(&page(&workspace, "projects/new/"), "New project").await;
+    let new = member.open(&workspace.page("projects/new/"), "New project").await;
     new.assert_has(&["Create the demo project"]).assert_lacks(&["name=\"is_demo\""]);
     member.submit(&new.form("form").with("name", "Demo")).await.location();
     let found = workspace.owner.get("/api/projects/2/").await.ok();
@@ -45,7 +41,7 @@ async fn members_create_only_demo_projects() {
 #[tokio::test]
 async fn projects_beyond_the_cap_are_not_offered() {
     let workspace = Workspace::configured(|config| config.caps.projects = 1).await;
-    let new = Visitor::owner(&workspace).await.get(&page(&workspace, "projects/new/")).await;
+    let new = Visitor::owner(&workspace).await.get(&workspace.page("projects/new/")).await;
     new.assert_shows(200, "New project");
     new.assert_has(&["An organization can have at most 1 projects."]);
     new.assert_lacks(&["class=\"b go\""]);
@@ -55,7 +51,7 @@ async fn projects_beyond_the_cap_are_not_offered() {
 async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let (role, _) = add_role(&workspace, "Eng").await;
-    let path = page(&workspace, "settings/");
+    let path = workspace.page("settings/");
     let form = owner.open(&path, "Organization settings").await.form("form");
     assert_eq!((form.value("name"), form.value("members_can_invite")), ("Corp", "true"));
     let sent = form

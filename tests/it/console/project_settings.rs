@@ -6,10 +6,6 @@ fn settings(workspace: &Workspace) -> String {
     format!("/console/projects/{}/settings/", workspace.made.project_id)
 }
 
-fn project(workspace: &Workspace) -> String {
-    format!("/api/projects/{}/", workspace.made.project_id)
-}
-
 /// Returns the names of the inputs on a page, except hidden ones.
 fn inputs(page: &Page) -> Vec<String> {
     let tags = page.html.split('<').filter(|tag| {
@@ -44,7 +40,7 @@ async fn settings_of_every_kind_are_saved_and_shown_again() {
         workspace.owner.post(&workspace.dashboards(""), json!({"name": "Growth"})).await.ok();
     let mut owner = Visitor::owner(&workspace).await;
     let page = owner.get(&settings(&workspace)).await;
-    let token = workspace.owner.get(&project(&workspace)).await.ok()["api_token"].clone();
+    let token = workspace.owner.get(&workspace.project("")).await.ok()["api_token"].clone();
     page.assert_has(&[token.as_str().expect("a token")]);
     let form = page.form("form");
     assert_eq!((form.value("name"), form.value("timezone")), ("Web", "UTC"));
@@ -68,7 +64,7 @@ async fn settings_of_every_kind_are_saved_and_shown_again() {
     let sent = typed.iter().fold(form, |form, (name, text, _)| form.with(name, text));
     let location = owner.submit(&sent).await.location().to_owned();
     assert_eq!(location, format!("{}?done=settings-saved", settings(&workspace)));
-    let saved = workspace.owner.get(&project(&workspace)).await.ok();
+    let saved = workspace.owner.get(&workspace.project("")).await.ok();
     for (name, _, value) in typed {
         assert_eq!(saved[name], value, "{name}");
     }
@@ -92,11 +88,11 @@ async fn only_admins_decide_who_sees_the_project() {
     let form = owner.get(&settings(&workspace)).await.form("access");
     let location = owner.submit(&form.with("access_control", "true")).await.location().to_owned();
     assert_eq!(location, format!("{}?done=settings-saved", settings(&workspace)));
-    assert_eq!(workspace.owner.get(&project(&workspace)).await.ok()["access_control"], true);
+    assert_eq!(workspace.owner.get(&workspace.project("")).await.ok()["access_control"], true);
     let form = owner.get(&settings(&workspace)).await.form("access");
     assert_eq!(form.value("access_control"), "true");
     owner.submit(&form.without("access_control")).await.location();
-    assert_eq!(workspace.owner.get(&project(&workspace)).await.ok()["access_control"], false);
+    assert_eq!(workspace.owner.get(&workspace.project("")).await.ok()["access_control"], false);
 
     workspace.member("mia", Level::Member).await;
     let member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
@@ -110,12 +106,12 @@ async fn only_admins_decide_who_sees_the_project() {
 #[tokio::test]
 async fn token_is_replaced_after_a_question_and_the_project_deleted_with_its_name() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let before = workspace.owner.get(&project(&workspace)).await.ok()["api_token"].clone();
+    let before = workspace.owner.get(&workspace.project("")).await.ok()["api_token"].clone();
     let page = owner.get(&format!("{}token/", settings(&workspace))).await;
     page.assert_shows(200, "<bdi>Replace the project token?</bdi>");
     let location = owner.submit(&page.form("form")).await.location().to_owned();
     assert_eq!(location, format!("{}?done=token-replaced", settings(&workspace)));
-    assert_ne!(workspace.owner.get(&project(&workspace)).await.ok()["api_token"], before);
+    assert_ne!(workspace.owner.get(&workspace.project("")).await.ok()["api_token"], before);
     let page = owner.get(&format!("{}delete/", settings(&workspace))).await;
     page.assert_shows(200, "<bdi>Delete the project Web?</bdi>");
     let form = page.form("form");
@@ -123,9 +119,9 @@ async fn token_is_replaced_after_a_question_and_the_project_deleted_with_its_nam
     wrong.assert_shows(400, "<bdi>Delete the project Web?</bdi>");
     wrong.assert_has(&["This is not the name."]);
     let done = owner.submit(&form.with("name", "Web")).await;
-    let list = format!("/console/organizations/{}/projects/", workspace.made.organization_id);
+    let list = workspace.page("projects/");
     assert_eq!(done.location(), format!("{list}?done=project-deleted"));
-    workspace.owner.get(&project(&workspace)).await.assert_not_found("Not found.");
+    workspace.owner.get(&workspace.project("")).await.assert_not_found("Not found.");
     let page = owner.open(done.location(), "Projects").await;
     page.assert_has(&["This organization has no projects that you may see."]);
 }

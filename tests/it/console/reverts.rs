@@ -133,7 +133,7 @@ async fn deleted_dashboard_is_restored() {
 #[tokio::test]
 async fn restored_insight_stays_unsaved() {
     let mut scene = Scene::new(json!({ "name": "A" })).await;
-    let insights = format!("/api/projects/{}/insights/", scene.workspace.made.project_id);
+    let insights = scene.workspace.project("insights/");
     let owner = scene.workspace.owner.clone();
     for saved in [false, true] {
         let (_, insight) = owner.create(&insights, json!({ "name": "I", "saved": saved })).await;
@@ -179,7 +179,7 @@ async fn changes_outside_of_dashboards_are_reverted() {
     let workspace = Workspace::new().await;
     workspace.member("anna", Level::Member).await;
     let anna = workspace.uuid("anna@corp.example").await;
-    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    let project = workspace.project("");
     let create = async |list: String, sent: Value| workspace.owner.create(&list, sent).await.1;
     let export = create(format!("{project}batch_exports/"), nowhere("Nightly")).await;
     let board = create(format!("{project}dashboards/"), json!({ "name": "A" })).await;
@@ -188,7 +188,7 @@ async fn changes_outside_of_dashboards_are_reverted() {
     let domain = json!({ "domain": "zoo.example" });
     let domain = create(workspace.organization("domains/"), domain).await;
     let mut owner = Visitor::owner(&workspace).await;
-    let log = format!("/console/organizations/{}/activity/", workspace.made.organization_id);
+    let log = workspace.page("activity/");
     for (path, change, field) in [
         (project, json!({ "timezone": "Europe/Berlin" }), "timezone"),
         (board, json!({ "pinned": true }), "pinned"),
@@ -218,7 +218,7 @@ async fn only_changes_that_the_session_may_revert_are_offered() {
     scene.patch(json!({ "name": "B" })).await;
     let sharing = format!("{}sharing/", scene.path);
     scene.workspace.owner.patch(&sharing, json!({ "enabled": true })).await.ok();
-    let project = format!("/api/projects/{}/", scene.workspace.made.project_id);
+    let project = scene.workspace.project("");
     scene.workspace.owner.patch(&format!("{project}reset_token/"), json!({})).await.ok();
     scene.patch(json!({ "description": "x".repeat(5000) })).await;
     scene.patch(json!({ "description": "short" })).await;

@@ -191,7 +191,7 @@ async fn rules_on_kinds_are_a_matrix() {
         let done = owner.post(PROJECT, &[("kind_rule", &rule)]).await;
         assert_eq!(done.location(), format!("{PROJECT}?done=rule-removed"));
     }
-    let rules = format!("/api/projects/{}/resource_access_controls/", workspace.made.project_id);
+    let rules = workspace.project("resource_access_controls/");
     assert_eq!(workspace.owner.get(&rules).await.ok()["access_controls"], json!([]));
 }
 
@@ -227,10 +227,10 @@ async fn public_page_is_enabled_rotated_and_disabled() {
 
 #[tokio::test]
 async fn users_who_may_not_share_see_why() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Workspace::owned().await;
     let mut ben = Visitor::member(&workspace, "ben", Level::Member).await;
     let sent = json!({ "name": "Growth", "restriction_level": 37 });
-    workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
+    owner.post(&workspace.dashboards(""), sent).await.ok();
     let path = format!("{ONE}sharing/");
     let page = ben.get(&path).await;
     page.assert_has(&["Only users who may edit the dashboard can share it."]);
@@ -239,13 +239,12 @@ async fn users_who_may_not_share_see_why() {
     page.assert_shows(403, "Sharing of <bdi>Growth</bdi>");
     let alert = page.between("role=\"alert\">", "</div>");
     assert!(alert.contains("You don&#39;t have edit permissions for this dashboard."), "{alert}");
-    let open = json!({ "restriction_level": 21 });
-    workspace.owner.patch(&workspace.dashboards("1/"), open).await.ok();
-    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+    owner.patch(&workspace.dashboards("1/"), json!({ "restriction_level": 21 })).await.ok();
+    let insights = workspace.project("insights/");
     let sent = json!({ "name": "Pay", "dashboards": [1], "query": { "kind": "TrendsQuery" } });
-    let insight = workspace.owner.post(&insights, sent).await.ok();
+    let insight = owner.post(&insights, sent).await.ok();
     let rules = format!("{insights}{}/access_controls/", insight["id"]);
-    workspace.owner.put(&rules, json!({ "access_level": "none" })).await.ok();
+    owner.put(&rules, json!({ "access_level": "none" })).await.ok();
     let page = ben.get(&path).await;
     page.assert_has(&["The dashboard shows an insight that you may not view."]);
     page.assert_lacks(&["value=\"enable\""]);

@@ -2,14 +2,10 @@
 
 use crate::support::prelude::*;
 
-fn list(workspace: &Workspace) -> String {
-    format!("/console/organizations/{}/roles/", workspace.made.organization_id)
-}
-
 #[tokio::test]
 async fn role_is_created_renamed_and_deleted() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let list = list(&workspace);
+    let list = workspace.page("roles/");
     let page = owner.open(&list, "Roles").await;
     page.assert_has(&["This organization has no roles."]);
     let made = owner.submit(&page.form("form").with("name", "Analysts")).await;

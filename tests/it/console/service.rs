@@ -88,7 +88,7 @@ async fn pages_are_read_while_the_disk_is_nearly_full_and_name_the_reason() {
     let sharing = owner.open(&format!("{insight}sharing/"), "Sharing").await;
     let reason = "The service is temporarily unavailable. Try again shortly.";
     sharing.assert_has(&[reason]).assert_lacks(&["id=\"sharing\""]);
-    let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
+    let organization = workspace.page("");
     let invites = owner.open(&format!("{organization}invites/"), "Invites").await;
     assert!(invites.html.contains("id=\"form\""), "levels can be given: {}", invites.html);
     owner.open(&format!("{organization}projects/new/"), "New project").await.assert_has(&[reason]);

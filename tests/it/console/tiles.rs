@@ -118,7 +118,7 @@ async fn tile_leads_to_its_insight_and_pages_say_that_there_are_no_results() {
     let (workspace, owner) = with_tiles(json!([{ "text": { "body": "A" } }])).await;
     let no_results = "It does not run them, so there are no results here.";
     assert!(!owner.get(ONE).await.html.contains(no_results), "there is no insight");
-    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+    let insights = workspace.project("insights/");
     let sent = json!({ "name": "Visitors", "dashboards": [1], "query": { "kind": "TrendsQuery" } });
     let made = workspace.owner.post(&insights, sent).await.ok();
     let insight = format!("/console/projects/1/insights/{}/", made["id"]);

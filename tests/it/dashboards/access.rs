@@ -59,7 +59,7 @@ impl Scene {
 
     /// Path of the rules on all dashboards.
     pub fn of_all(&self) -> String {
-        format!("/api/projects/{}/resource_access_controls/", self.workspace.made.project_id)
+        self.workspace.project("resource_access_controls/")
     }
 
     /// The request body that sets this level for `name`, or for everyone.

@@ -6,7 +6,7 @@ use proptest::sample::select;
 use crate::support::prelude::*;
 
 /// The IDs of the dashboards on a page, in its order.
-fn ids(page: &Value) -> Vec<u64> {
+pub fn ids(page: &Value) -> Vec<u64> {
     let rows = page["results"].as_array().expect("a list").iter();
     rows.map(|row| row["id"].as_u64().expect("an id")).collect()
 }

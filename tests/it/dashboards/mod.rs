@@ -5,7 +5,7 @@ mod collaborators;
 mod copies;
 mod fields;
 mod levels;
-mod lists;
+pub mod lists;
 mod removal;
 mod template_json;
 mod templates;

@@ -31,8 +31,7 @@ async fn dry_run_shows_the_response_and_the_activity_entries() {
     let (workspace, _clock) = Workspace::timed().await;
     let owner = &workspace.owner;
     let roles = workspace.organization("roles/");
-    let role = owner.post(&roles, json!({ "name": "Analysts" })).await.ok();
-    let one = format!("{roles}{}/", role["id"].as_str().expect("an id"));
+    let (role, one) = owner.create(&roles, json!({ "name": "Analysts" })).await;
     let answer = dry_run(owner, Method::PATCH, &one, Some(&json!({ "name": "Readers" }))).await;
     let mut renamed = role.clone();
     renamed["name"] = json!("Readers");

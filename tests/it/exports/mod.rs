@@ -480,8 +480,7 @@ async fn export_of_a_restored_backup_equals_the_export_at_backup_time() {
             tokio::spawn(async move {
                 while let Ok(turn) = turns.acquire().await {
                     turn.forget();
-                    let made = owner.post(&path, json!({ "name": "under load" })).await.ok();
-                    let one = format!("{path}{}/", made["id"]);
+                    let (_, one) = owner.create(&path, json!({ "name": "under load" })).await;
                     owner.patch(&one, json!({ "deleted": true })).await.ok();
                     written.fetch_add(1, Ordering::Relaxed);
                 }

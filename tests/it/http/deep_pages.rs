@@ -50,7 +50,7 @@ fn copy_records(workspace: &Workspace, tx: &mut WriteTx<'_>) -> Result<()> {
 async fn with_long_lists() -> Workspace {
     let workspace = Workspace::configured(|config| config.metrics = Metrics::enabled()).await;
     make(&workspace, &workspace.owner, json!({ "name": "Board" })).await;
-    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+    let insights = workspace.project("insights/");
     let insight = workspace.owner.post(&insights, json!({ "name": "Visitors" })).await;
     assert_eq!(insight.status, 201, "{}", insight.body);
     workspace.member("ann", Level::Member).await;
@@ -62,7 +62,7 @@ async fn with_long_lists() -> Workspace {
 
 /// The paths of the lists in each order, with a first parameter.
 fn lists(workspace: &Workspace) -> [String; 5] {
-    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+    let insights = workspace.project("insights/");
     [
         workspace.dashboards("?a=b"),
         format!("{insights}?order=created_at"),

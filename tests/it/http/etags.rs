@@ -153,7 +153,7 @@ async fn delete_with_if_match_requires_the_current_version() {
     assert_deleted_if_current(&owner, &members, &old, &current(&members).await).await;
 
     let (_, [export, _]) = batch_exports::add(&workspace, batch_exports::nowhere("Nightly")).await;
-    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    let project = workspace.project("");
     for path in [export, project, workspace.organization("")] {
         assert_deleted_if_current(&owner, &path, "\"99-0\"", &current(&path).await).await;
     }

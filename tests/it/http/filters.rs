@@ -71,7 +71,7 @@ async fn blank_parameter_counts_as_absent_and_an_unknown_one_is_ignored() {
 #[tokio::test]
 async fn script_that_deletes_what_a_misspelled_filter_finds_finds_nothing() {
     let (workspace, owner) = Workspace::owned().await;
-    let list = format!("/api/projects/{}/insights/", workspace.made.project_id);
+    let list = workspace.project("insights/");
     owner.post(&list, json!({ "name": "kept" })).await.ok();
     let detail = "Datetime has wrong format. Use one of these formats instead: \
                   YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";

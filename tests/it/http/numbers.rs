@@ -31,7 +31,7 @@ struct FreeFields {
 /// Creates an object of each type with free-form fields.
 async fn free_fields(workspace: &Workspace) -> FreeFields {
     let owner = &workspace.owner;
-    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    let project = workspace.project("");
     let (_, insight) = owner.create(&format!("{project}insights/"), json!({})).await;
     let (_, board) = owner.create(&workspace.dashboards(""), json!({})).await;
     let export = json!({

@@ -18,11 +18,6 @@ async fn with_dashboards(config: Config, count: usize) -> Workspace {
     workspace
 }
 
-fn ids(page: &Value) -> Vec<u64> {
-    let rows = page["results"].as_array().expect("a list").iter();
-    rows.map(|row| row["id"].as_u64().expect("an id")).collect()
-}
-
 #[tokio::test]
 async fn invalid_page_limits_and_offsets_fall_back() {
     let workspace = with_dashboards(Config::default(), 12).await;

@@ -54,9 +54,8 @@ async fn hidden_insight_is_cut_in_dashboards_and_never_copied_or_deleted_with_th
     assert_eq!(owner.get(&at_board).await.ok()["tiles"][0]["insight"]["name"], "Secret");
     ann.patch(&at_board, json!({"duplicate_tiles": [{"id": tile}]})).await.assert_denied(VIEWER);
     let sent = json!({"use_dashboard": board, "duplicate_tiles": true});
-    let copy = ann.post(&workspace.dashboards(""), sent).await.ok();
+    let (copy, at_copy) = ann.create(&workspace.dashboards(""), sent).await;
     assert_eq!(copy["tiles"][0]["insight"], cut);
-    let at_copy = workspace.dashboards(&format!("{}/", copy["id"]));
     ann.patch(&at_copy, json!({"deleted": true, "delete_insights": true})).await.ok();
     ann.patch(&at_board, json!({"deleted": true, "delete_insights": true})).await.ok();
     assert_eq!(owner.get(&one).await.ok()["dashboards"], json!([]));

@@ -2,8 +2,6 @@
 
 use crate::support::prelude::*;
 
-use super::version;
-
 #[tokio::test]
 async fn dashboards_of_an_insight_are_the_sent_set_and_old_tiles_are_restored() {
     let (workspace, owner) = Workspace::owned().await;
@@ -120,7 +118,7 @@ async fn changes_of_an_insight_and_of_its_tiles_move_each_others_versions() {
     let tile = &made["dashboard_tiles"][0]["id"];
     let versions = async || {
         let [one, a, b] = [&one, &at_a, &at_b].map(|path| owner.get(path));
-        [version(&one.await), version(&a.await), version(&b.await)]
+        [one.await.version(), a.await.version(), b.await.version()]
     };
     let moved = async |path: &str, sent: Value| {
         let before = versions().await;
@@ -145,9 +143,9 @@ async fn changes_of_an_insight_and_of_its_tiles_move_each_others_versions() {
     let to_b = json!({"tile": {"id": tile}, "toDashboard": b});
     assert_eq!(moved(&format!("{at_a}move_tile/"), to_b).await, [true; 3]);
     assert_eq!(owner.get(&one).await.ok()["dashboards"], json!([b]));
-    let before = version(&owner.get(&one).await);
+    let before = owner.get(&one).await.version();
     let copy = owner.post(&workspace.dashboards(""), json!({"use_dashboard": b})).await.ok();
-    assert!(version(&owner.get(&one).await) > before);
+    assert!(owner.get(&one).await.version() > before);
     assert_eq!(owner.get(&one).await.ok()["dashboards"], json!([b, copy["id"]]));
     workspace.assert_file_valid().await;
 }

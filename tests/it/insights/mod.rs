@@ -27,10 +27,7 @@ pub async fn make_insight(
     maker: &TestClient,
     sent: Value,
 ) -> (Value, String) {
-    let made = maker.post(&insights(workspace, ""), sent).await;
-    assert_eq!(made.status, 201, "{}", made.body);
-    let path = insights(workspace, &format!("{}/", made.body["id"]));
-    (made.body, path)
+    maker.create(&insights(workspace, ""), sent).await
 }
 
 /// The expected full form of an insight that `maker` created with `{}`, with these changes. `made` has its IDs.
@@ -185,17 +182,10 @@ async fn every_visible_change_moves_the_modification_and_equal_values_change_not
         let again = owner.patch(&one, sent.clone()).await;
         assert_eq!(again.body["updated_at"], changed["updated_at"], "{sent}");
         assert_eq!(again.body["last_modified_by"]["id"], ann_id, "{sent}");
-        assert_ne!(version(&again), version(&before), "{sent}");
-        assert_eq!(version(&again), version(&owner.get(&one).await), "{sent}");
+        assert_ne!(again.version(), before.version(), "{sent}");
+        assert_eq!(again.version(), owner.get(&one).await.version(), "{sent}");
         last = changed;
     }
-}
-
-/// The version in the entity tag.
-pub fn version(response: &TestResponse) -> u64 {
-    let tag = response.headers["etag"].to_str().expect("a tag");
-    let version = tag.trim_matches('"').split('-').next().expect("a version");
-    version.parse().expect("a number")
 }
 
 #[tokio::test]

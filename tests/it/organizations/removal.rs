@@ -275,8 +275,7 @@ async fn fill(scene: &Scene, project: ProjectId) {
         let grant = scene.sent(Some(name), "member").await;
         owner.put(&format!("{at}access_controls/"), grant).await.ok();
     }
-    let made = owner.post(&dashboards, json!({ "use_template": "DEFAULT_APP" })).await.ok();
-    let one = format!("{dashboards}{}/", made["id"]);
+    let (made, one) = owner.create(&dashboards, json!({ "use_template": "DEFAULT_APP" })).await;
     let filters = json!({ "date_from": "-7d" });
     let tiles = json!([{ "text": { "body": "Mind the gap." } }]);
     let sent = json!({ "restriction_level": 37, "filters": filters, "tiles": tiles });

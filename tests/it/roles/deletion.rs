@@ -7,10 +7,6 @@ use steward::testing::resources::roles::RoleMembership;
 
 use crate::support::prelude::*;
 
-fn count<R: Record>(workspace: &Workspace) -> usize {
-    workspace.records::<R>(&()).len()
-}
-
 fn id_of(role: &Value) -> RoleId {
     serde_json::from_value(role["id"].clone()).expect("an id")
 }
@@ -32,8 +28,8 @@ async fn deleted_role_is_gone_with_its_memberships() {
     expected["members"] = json!([member]);
     let list = workspace.owner.get(&workspace.organization("roles/")).await.ok();
     assert_eq!(list["results"], json!([expected]));
-    assert_eq!(count::<RoleMembership>(&workspace), 1);
-    assert_eq!(count::<PendingDeletion>(&workspace), 0);
+    assert_eq!(stored::<RoleMembership>(&workspace), 1);
+    assert_eq!(stored::<PendingDeletion>(&workspace), 0);
     workspace.assert_file_valid().await;
 }
 
@@ -86,7 +82,7 @@ async fn large_role_is_gone_at_once_and_its_memberships_are_deleted_in_batches()
     let deleted = store.write(move |tx| cascade_delete::delete_role(tx, organization, id, now));
     deleted.await.expect("deleted");
     owner.get(&path).await.assert_not_found("Not found.");
-    assert_eq!(count::<RoleMembership>(&workspace), 700);
+    assert_eq!(stored::<RoleMembership>(&workspace), 700);
     let member = format!("{path}role_memberships/{}/", Uuid::from_u128(1700));
     owner.get(&member).await.assert_not_found("Not found.");
     workspace.assert_file_valid().await;
@@ -97,7 +93,7 @@ async fn large_role_is_gone_at_once_and_its_memberships_are_deleted_in_batches()
     while store.write(cascade_delete::delete_batch).await.expect("deleted") {
         workspace.assert_file_valid().await;
     }
-    assert_eq!(count::<RoleMembership>(&workspace), 0);
+    assert_eq!(stored::<RoleMembership>(&workspace), 0);
 }
 
 #[tokio::test]
@@ -129,7 +125,7 @@ async fn role_deleted_while_it_is_given_leaves_a_valid_file() {
             _ => default.assert_invalid("default_role_id", "does_not_exist", &detail),
         }
         assert_eq!(owner.get(&organization).await.ok()["default_role_id"], Value::Null);
-        assert_eq!(count::<RoleMembership>(&workspace), 0);
+        assert_eq!(stored::<RoleMembership>(&workspace), 0);
     }
     workspace.assert_file_valid().await;
 }
@@ -154,7 +150,7 @@ async fn roles_are_deleted_with_their_organization() {
     while store.write(cascade_delete::delete_batch).await.expect("deleted") {
         workspace.assert_file_valid().await;
     }
-    assert_eq!(count::<RoleMembership>(&workspace), 0);
-    assert_eq!(count::<steward::testing::resources::roles::Role>(&workspace), 0);
-    assert_eq!(count::<steward::testing::resources::roles::DefaultRole>(&workspace), 0);
+    assert_eq!(stored::<RoleMembership>(&workspace), 0);
+    assert_eq!(stored::<steward::testing::resources::roles::Role>(&workspace), 0);
+    assert_eq!(stored::<steward::testing::resources::roles::DefaultRole>(&workspace), 0);
 }

@@ -215,8 +215,7 @@ async fn changes_in_a_session_are_logged_for_its_user() {
     let workspace = Workspace::new().await;
     let session = sign_in_by_link(&workspace).await;
     session.client.post(&workspace.dashboards(""), json!({ "name": "Sales" })).await.ok();
-    let log = format!("/api/projects/{}/activity_log/", workspace.made.project_id);
-    let entries = workspace.owner.get(&log).await.ok();
+    let entries = workspace.owner.get(&workspace.project("activity_log/")).await.ok();
     assert_eq!(entries["results"][0]["user"]["email"], OWNER);
     assert_eq!(entries["results"][0]["detail"]["name"], "Sales");
 }

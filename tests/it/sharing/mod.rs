@@ -6,7 +6,6 @@ mod shared;
 use steward::testing::resources::shared::access_objects::Object;
 use steward::testing::resources::sharing::{Sharing, SharingTokens};
 
-use crate::insights::version;
 use crate::support::prelude::*;
 use crate::support::sharing::token;
 
@@ -245,7 +244,7 @@ async fn sharing_requires_edit_access_to_the_dashboard() {
 async fn sharing_changes_increment_the_version_of_a_dashboard_and_not_of_an_insight() {
     let (workspace, owner) = Workspace::owned().await;
     for (shared, is_dashboard) in both(&workspace).await.iter().zip([true, false]) {
-        let mut known = version(&owner.get(&shared.one).await);
+        let mut known = owner.get(&shared.one).await.version();
         for (change, moves) in [
             (Some(true), true),
             (Some(true), false),
@@ -257,7 +256,7 @@ async fn sharing_changes_increment_the_version_of_a_dashboard_and_not_of_an_insi
                 Some(enabled) => shared.enable(&owner, enabled).await,
                 None => shared.refresh(&owner).await,
             };
-            let now = version(&owner.get(&shared.one).await);
+            let now = owner.get(&shared.one).await.version();
             assert_eq!(now > known, moves && is_dashboard, "{change:?}");
             known = now;
         }
