@@ -230,9 +230,7 @@ async fn check_names_what_was_changed_behind_the_back_of_the_nodes() {
     scene.schema.execute("DELETE FROM steward_rows WHERE tab LIKE 'dashboards/%'");
     let found = problems(&app).await;
     let [problem] = &found[..] else { panic!("not one problem: {found:?}") };
-    assert!(
-        problem.starts_with("dashboards") && problem.ends_with("is only in the copy"),
-        "{problem}"
-    );
+    assert!(problem.starts_with("dashboards"), "{problem}");
+    assert!(problem.ends_with("is only in the copy"), "{problem}");
     app.close().await;
 }

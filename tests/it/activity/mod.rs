@@ -352,10 +352,8 @@ async fn operator_log_entries_have_no_user_and_contain_no_key() {
     let workspace = Workspace::new().await;
     let known = entries(&workspace);
     let id = workspace.made.organization_id;
-    assert_eq!(
-        known.iter().map(told).collect::<Vec<_>>(),
-        [json!(["Organization", id, "created", "Corp", {}])]
-    );
+    let founded: Vec<_> = known.iter().map(told).collect();
+    assert_eq!(founded, [json!(["Organization", id, "created", "Corp", {}])]);
     assert_eq!((known[0].meta.user, known[0].meta.organization), (None, id));
     let key = workspace.key(OWNER, &["*"]).await.key.expect("a key");
     let entry = new_entry(&workspace, &known);

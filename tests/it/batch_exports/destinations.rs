@@ -199,6 +199,7 @@ async fn destination_requires_a_known_type_and_a_config_object() {
         Refusal::new("destination__type", "invalid_choice", detail)
     };
     let no_list = "Expected a dictionary of items but got type \"list\".";
+    let no_list = Refusal::new("destination__config", "not_a_dict", no_list);
     let no_object = "Invalid data. Expected a dictionary, but got str.";
     let cases = [
         (json!({}), Refusal::required("destination__type")),
@@ -206,10 +207,7 @@ async fn destination_requires_a_known_type_and_a_config_object() {
         (json!({ "type": null, "config": {} }), Refusal::null("destination__type")),
         (json!({ "type": "noop", "config": {} }), choice("noop")),
         (json!({ "type": "Databricks" }), choice("Databricks")),
-        (
-            json!({ "type": "NoOp", "config": [] }),
-            Refusal::new("destination__config", "not_a_dict", no_list),
-        ),
+        (json!({ "type": "NoOp", "config": [] }), no_list),
         (json!("S3"), Refusal::invalid("destination__non_field_errors", no_object)),
     ];
     let cases = cases.map(|(destination, refusal)| {

@@ -89,10 +89,7 @@ async fn every_request_field_of_a_batch_export_is_stored() {
 
     for (field, values) in [
         ("model", vec![json!("persons"), json!(null), json!("events")]),
-        (
-            "interval",
-            ["hour", "day", "week", "every 5 minutes", "every 15 minutes"].map(Value::from).into(),
-        ),
+        ("interval", each(json!(["hour", "day", "week", "every 5 minutes", "every 15 minutes"]))),
         ("start_at", vec![json!(null), json!("2026-01-01T00:00:00Z")]),
         ("end_at", vec![json!(null), json!("9999-12-31T23:59:59.999999Z")]),
         ("last_paused_at", vec![json!(null), json!("0000-01-01T00:00:00Z")]),

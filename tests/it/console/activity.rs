@@ -238,9 +238,8 @@ async fn page_of_fields_says_who_changed_each_one_last() {
     assert!(text(&page.html).contains("Who changed each field of the dashboard C last."));
     let rows: Vec<_> = page.html.split("<tr>\n<th scope=\"row\">").skip(1).map(text).collect();
     assert_eq!(rows.len(), 2, "{rows:?}");
-    assert!(
-        rows[0].starts_with("name") && rows[0].contains("before: B") && rows[0].contains("anna")
-    );
+    assert!(rows[0].starts_with("name") && rows[0].contains("before: B"));
+    assert!(rows[0].contains("anna"));
     assert!(rows[1].starts_with("pinned") && rows[1].contains("Olga"));
     let log = visitor.get(&format!("{base}?{query}")).await;
     log.assert_has(&[&format!("{base}fields/?{}", query.replace('&', "&#38;"))]);

@@ -74,10 +74,8 @@ async fn refused_changes_are_named_with_the_reason() {
     assert!(note.contains("1 done, 2 refused:"), "{note}");
     let closed = "<bdi>&#60;b&#62;Closed&#60;/b&#62;</bdi>: <span dir=\"auto\">You don&#39;t have edit permissions for this dashboard.</span>";
     assert!(note.contains(closed), "{note}");
-    assert!(
-        note.contains("<bdi>Dashboard 99</bdi>: <span dir=\"auto\">Not found.</span>"),
-        "{note}"
-    );
+    let refused = "<bdi>Dashboard 99</bdi>: <span dir=\"auto\">Not found.</span>";
+    assert!(note.contains(refused), "{note}");
     assert_eq!(read(&workspace, 1, "pinned").await, true);
     ben.post(LIST, &[("action", "pin"), ("id", "2")]).await.assert_shows(403, "Dashboards");
     for (sent, text) in [

@@ -152,12 +152,8 @@ async fn certificate_is_shown_in_words_and_an_expired_one_is_marked() {
         scene.workspace.owner.patch(&scene.api, json!({ "saml_x509_cert": pem.trim() })).await.ok();
         let page = owner.get(&scene.page).await;
         let card = page.between("id=\"certificate\">", "</section>");
-        assert!(
-            card.contains(
-                "<dt>Subject</dt><dd><bdi>CN=rcgen self signed cert, O=&#60;b&#62;Corp&#60;/b&#62;"
-            ),
-            "{card}"
-        );
+        let subject = "<bdi>CN=rcgen self signed cert, O=&#60;b&#62;Corp&#60;/b&#62;";
+        assert!(card.contains(&format!("<dt>Subject</dt><dd>{subject}")), "{card}");
         assert!(card.contains("The same: the certificate is self-signed"), "{card}");
         assert!(card.contains("<dt>Valid from</dt><dd>2000-02-03</dd>"), "{card}");
         let end = if expired { "Expired" } else { "Expires" };

@@ -159,10 +159,8 @@ async fn form_offers_levels_and_private_projects_that_the_session_may_give() {
     assert!(group.contains("<bdi>member</bdi>") && group.contains("<bdi>admin</bdi>"), "{group}");
     let form = page.form("form").with("target_email", "ann@x.example");
     owner.submit(&form.with("private_project_access", access)).await.assert_shows(200, "Invites");
-    assert_eq!(
-        listed(&workspace, "private_project_access").await,
-        [json!([{ "id": 1, "level": "member" }])]
-    );
+    let granted = listed(&workspace, "private_project_access").await;
+    assert_eq!(granted, [json!([{ "id": 1, "level": "member" }])]);
     assert!(owner.get(&list).await.html.contains("<bdi>Web: member</bdi></span>"));
     let ben = Visitor::with_key(&workspace, &member).await;
     let page = ben.get(&list).await;

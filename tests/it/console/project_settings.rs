@@ -45,13 +45,10 @@ async fn settings_of_every_kind_are_saved_and_shown_again() {
     let form = page.form("form");
     assert_eq!((form.value("name"), form.value("timezone")), ("Web", "UTC"));
     let id = board["id"].to_string();
+    let urls = json!(["https://a.example", "https://b.example"]);
     let typed = [
         ("name", "Shop", json!("Shop")),
-        (
-            "app_urls",
-            "https://a.example\r\nhttps://b.example",
-            json!(["https://a.example", "https://b.example"]),
-        ),
+        ("app_urls", "https://a.example\r\nhttps://b.example", urls),
         ("anonymize_ips", "true", json!(true)),
         ("week_start_day", "1", json!(1)),
         ("primary_dashboard", &id, board["id"].clone()),

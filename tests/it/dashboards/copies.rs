@@ -149,10 +149,8 @@ async fn copy_source_is_a_live_dashboard_of_the_same_project_also_a_copy_or_an_e
     let (copy, _) = make(&workspace, &owner, json!({"use_dashboard": empty})).await;
     let (_, again) = make(&workspace, &owner, json!({"use_dashboard": copy.to_string()})).await;
     let shown = owner.get(&again).await.ok();
-    assert_eq!(
-        json!([shown["use_dashboard"], shown["creation_mode"], shown["tiles"]]),
-        json!([copy, "duplicate", []])
-    );
+    let shown = json!([shown["use_dashboard"], shown["creation_mode"], shown["tiles"]]);
+    assert_eq!(shown, json!([copy, "duplicate", []]));
     workspace.assert_file_valid().await;
 }
 

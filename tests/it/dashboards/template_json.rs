@@ -132,20 +132,15 @@ async fn missing_template_members_are_rejected_with_the_validators_text() {
     ] {
         refuses_type(&workspace, sent, "'object'", "", value).await;
     }
+    let named = "{'template_name': '', 'dashboard_description': ''}";
+    let whole = "{'template_name': 'T', 'dashboard_description': '', 'dashboard_filters': {}}";
+    let unnamed = json!({"template_name": "", "dashboard_description": ""});
     for (sent, name, value) in [
         (json!({"not a": "template"}), "template_name", "{'not a': 'template'}"),
         // A missing member is reported before an error deeper in the template.
         (json!({"template_name": 5}), "dashboard_description", "{'template_name': 5}"),
-        (
-            json!({"template_name": "", "dashboard_description": ""}),
-            "dashboard_filters",
-            "{'template_name': '', 'dashboard_description': ''}",
-        ),
-        (
-            template(json!({"tiles": "absent"})),
-            "tiles",
-            "{'template_name': 'T', 'dashboard_description': '', 'dashboard_filters': {}}",
-        ),
+        (unnamed, "dashboard_filters", named),
+        (template(json!({"tiles": "absent"})), "tiles", whole),
     ] {
         let sentence = format!("'{name}' is a required property");
         refuses(&workspace, sent, [&sentence, "required", "", value]).await;
@@ -263,20 +258,16 @@ async fn template_limit_errors_name_the_path() {
         Refusal::new(&format!("template__{attr}"), "not_a_dict", detail)
     };
     let other = json!({"type": "OTHER"});
+    let described = most("dashboard_description", "16384 characters");
+    let untyped = Refusal::required("template__tiles__1__type");
     let cases = [
         (json!({"template_name": long(401)}), most("template_name", "400 characters")),
-        (
-            json!({"dashboard_description": long(16_385)}),
-            most("dashboard_description", "16384 characters"),
-        ),
+        (json!({"dashboard_description": long(16_385)}), described),
         (json!({"dashboard_filters": large()}), most("dashboard_filters", bytes)),
         (json!({"tags": [long(256)]}), most("tags__0", "255 characters")),
         (json!({"tags": vec!["a"; 201]}), most("tags", "200 elements")),
         (json!({"tiles": vec![other; 1001]}), most("tiles", "1000 elements")),
-        (
-            json!({"tiles": [{"type": "TEXT"}, {"body": "x"}]}),
-            Refusal::required("template__tiles__1__type"),
-        ),
+        (json!({"tiles": [{"type": "TEXT"}, {"body": "x"}]}), untyped),
         (json!({"tiles": [{"type": null}]}), Refusal::null("template__tiles__0__type")),
         (tile("name", long(401)), most("tiles__1__name", "400 characters")),
         (tile("description", long(16_385)), most("tiles__1__description", "16384 characters")),

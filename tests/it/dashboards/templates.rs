@@ -237,16 +237,12 @@ async fn unknown_template_or_source_is_rejected_and_creates_nothing() {
         (json!({"use_template": name, "name": "x"}), Refusal::invalid("use_template", detail))
     }));
     let both = "`use_dashboard` and `use_template` cannot be used together";
+    let both = Refusal::of_body("invalid_input", both);
     let no_number = Refusal::invalid("use_dashboard", "A valid integer is required.");
+    let long = Refusal::at_most("use_template", "400 characters");
     cases.extend([
-        (
-            json!({"use_template": "x".repeat(401)}),
-            Refusal::at_most("use_template", "400 characters"),
-        ),
-        (
-            json!({"use_template": "DEFAULT_APP", "use_dashboard": 1}),
-            Refusal::of_body("invalid_input", both),
-        ),
+        (json!({"use_template": "x".repeat(401)}), long),
+        (json!({"use_template": "DEFAULT_APP", "use_dashboard": 1}), both),
         (json!({"use_template": "DEFAULT_APP", "use_dashboard": ""}), no_number),
         (json!({"use_template": "No such", "name": true}), Refusal::not_text("name")),
     ]);

@@ -122,6 +122,7 @@ async fn texts_are_required_trimmed_and_limited() {
         nullable("product_description", 1000),
         nullable("slack_incoming_webhook", 500),
     ];
+    let of_dashboard = vec![nullable("name", 400), ("description", 16_384, Kind::Text)];
     let of_insight = ["name", "derived_name", "description"].map(|name| nullable(name, 400));
     for (list, new, fields) in [
         ("/api/organizations/".to_owned(), named.clone(), vec![("name", 64, Kind::Required)]),
@@ -129,11 +130,7 @@ async fn texts_are_required_trimmed_and_limited() {
         ("/api/personal_api_keys/".to_owned(), key, vec![("label", 40, Kind::Required)]),
         (workspace.organization("projects/"), json!({}), of_project),
         (workspace.project("batch_exports/"), nowhere("x"), vec![("name", 400, Kind::Required)]),
-        (
-            workspace.dashboards(""),
-            json!({}),
-            vec![nullable("name", 400), ("description", 16_384, Kind::Text)],
-        ),
+        (workspace.dashboards(""), json!({}), of_dashboard),
         (workspace.project("insights/"), json!({}), of_insight.to_vec()),
     ] {
         let (_, one) = owner.create(&list, new.clone()).await;

@@ -88,6 +88,7 @@ async fn insights_are_filtered_by_their_fields_and_all_criteria_apply() {
 async fn insights_are_filtered_by_the_type_of_their_query() {
     let (workspace, owner) = Workspace::owned().await;
     let viz = |kind: &str| json!({"kind": "InsightVizNode", "source": {"kind": kind}});
+    let table = |node: &str, kind: &str| json!({"query": {"kind": node, "source": {"kind": kind}}});
     for (name, sent) in [
         ("trends", json!({"query": viz("TrendsQuery")})),
         ("bare", json!({"query": {"kind": "TrendsQuery"}})),
@@ -97,11 +98,8 @@ async fn insights_are_filtered_by_the_type_of_their_query() {
         ("paths", json!({"query": viz("PathsQuery")})),
         ("stickiness", json!({"query": viz("StickinessQuery")})),
         ("lifecycle", json!({"query": viz("LifecycleQuery")})),
-        (
-            "sql",
-            json!({"query": {"kind": "DataVisualizationNode", "source": {"kind": "HogQLQuery"}}}),
-        ),
-        ("events", json!({"query": {"kind": "DataTableNode", "source": {"kind": "EventsQuery"}}})),
+        ("sql", table("DataVisualizationNode", "HogQLQuery")),
+        ("events", table("DataTableNode", "EventsQuery")),
         ("odd", json!({"query": {"kind": 5, "source": [1]}})),
         ("nothing", json!({})),
     ] {

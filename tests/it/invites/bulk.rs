@@ -82,14 +82,10 @@ async fn one_invalid_element_rejects_the_whole_bulk_request() {
     let (workspace, member) = Workspace::with_member("ann", Level::Member).await;
     let path = invites(&workspace, "bulk/");
     let good = json!({ "target_email": "good@x.example" });
+    let three = "\"3\" is not a valid choice.";
     for (bad, attr, code, detail) in [
         (json!({}), "1__target_email", "required", "This field is required."),
-        (
-            json!({ "target_email": "b@x.example", "level": 3 }),
-            "1__level",
-            "invalid_choice",
-            "\"3\" is not a valid choice.",
-        ),
+        (json!({ "target_email": "b@x.example", "level": 3 }), "1__level", "invalid_choice", three),
         (json!({ "target_email": OWNER }), "1__non_field_errors", "invalid_input", MEMBER_ALREADY),
     ] {
         let sent = json!([good, bad, { "target_email": "last" }]);

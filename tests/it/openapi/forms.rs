@@ -127,11 +127,8 @@ fn secret_destination_keys_are_write_only() {
         let config = &schema(&format!("{service}Destination"))["properties"]["config"];
         let keys = config["properties"].as_object().expect("keys");
         let written = keys.iter().filter(|(_, key)| key["writeOnly"] == true);
-        assert_eq!(
-            written.map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
-            secrets,
-            "{service}"
-        );
+        let written: Vec<_> = written.map(|(name, _)| name.as_str()).collect();
+        assert_eq!(written, secrets, "{service}");
     }
 }
 

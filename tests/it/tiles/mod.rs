@@ -286,10 +286,8 @@ async fn tile_elements_are_applied_in_order_and_without_changes_ignored() {
         {"id": tile, "deleted": false},
     ]);
     let tiles = owner.patch(&one, json!({"tiles": sent})).await.ok()["tiles"].clone();
-    assert_eq!(
-        json!([tiles[0]["id"], tiles[0]["color"], tiles[0]["layouts"]]),
-        json!([tile, "green", {"sm": {"y": 1}}])
-    );
+    let shown = json!([tiles[0]["id"], tiles[0]["color"], tiles[0]["layouts"]]);
+    assert_eq!(shown, json!([tile, "green", {"sm": {"y": 1}}]));
     assert_eq!(tiles.as_array().map(Vec::len), Some(1));
     workspace.assert_file_valid().await;
 }
@@ -317,6 +315,9 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
         "null_characters_not_allowed",
         "Null characters are not allowed.",
     );
+    let unknown = Refusal::unknown("tiles__1__id", "999999");
+    let long = Refusal::at_most("tiles__1__color", "400 characters");
+    let bare = "transparent_background";
     let cases = [
         (json!(5), no_object("", "int")),
         (json!(null), Refusal::null("tiles__1")),
@@ -325,23 +326,14 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
         (json!({"show_description": null}), no_id()),
         (json!({"id": null, "deleted": true}), no_id()),
         (json!({"id": "x", "color": "red"}), no_number),
-        (
-            json!({"id": 999_999, "color": "red", "show_description": null}),
-            Refusal::unknown("tiles__1__id", "999999"),
-        ),
+        (json!({"id": 999_999, "color": "red", "show_description": null}), unknown),
         (json!({"id": 0, "deleted": true}), Refusal::unknown("tiles__1__id", "0")),
         (with("color", json!([1])), Refusal::not_text("tiles__1__color")),
-        (
-            with("color", json!("c".repeat(401))),
-            Refusal::at_most("tiles__1__color", "400 characters"),
-        ),
+        (with("color", json!("c".repeat(401))), long),
         (with("color", json!("a\u{0}")), nul),
         (with("deleted", json!("maybe")), no_boolean("tiles__1__deleted")),
         (with("show_description", json!("maybe")), no_boolean("tiles__1__show_description")),
-        (
-            with("transparent_background", json!("maybe")),
-            no_boolean("tiles__1__transparent_background"),
-        ),
+        (with(bare, json!("maybe")), no_boolean(&format!("tiles__1__{bare}"))),
         (with("filters_overrides", json!([])), no_dict("tiles__1__filters_overrides")),
         (with("layouts", json!(null)), Refusal::null("tiles__1__layouts")),
         (with("layouts", json!([])), no_dict("tiles__1__layouts")),
@@ -362,10 +354,7 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
     let copied = |name: &str, value: Value| json!({"duplicate_tiles": [with(name, value)]});
     let of_copy = |name: &str| format!("duplicate_tiles__0__{name}");
     cases.extend([
-        (
-            copied("transparent_background", json!("maybe")),
-            no_boolean(&of_copy("transparent_background")),
-        ),
+        (copied(bare, json!("maybe")), no_boolean(&of_copy(bare))),
         (copied("filters_overrides", json!([])), no_dict(&of_copy("filters_overrides"))),
     ]);
     owner.assert_refusals(Method::PATCH, &one, cases).await;

@@ -66,16 +66,12 @@ async fn text_tile_is_moved_with_either_field_spelling_and_slash() {
     let (from, to) = (scene.from.0, scene.to.0);
     let at =
         |dashboard: u64, rest: &str| scene.workspace.dashboards(&format!("{dashboard}/{rest}"));
+    let as_texts = json!({"tile": {"id": text["id"].to_string()}, "toDashboard": from.to_string()});
+    let twice = json!({"tile": {"id": text["id"]}, "toDashboard": to, "to_dashboard": 0});
     for (path, sent) in [
         (at(from, "move_tile"), json!({"tile": {"id": text["id"]}, "to_dashboard": to})),
-        (
-            at(to, "move_tile/"),
-            json!({"tile": {"id": text["id"].to_string()}, "toDashboard": from.to_string()}),
-        ),
-        (
-            at(from, "move_tile/"),
-            json!({"tile": {"id": text["id"]}, "toDashboard": to, "to_dashboard": 0}),
-        ),
+        (at(to, "move_tile/"), as_texts),
+        (at(from, "move_tile/"), twice),
     ] {
         owner.patch(&path, sent).await.assert_empty(200);
     }
