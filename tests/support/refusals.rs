@@ -80,6 +80,6 @@ pub fn each(array: Value) -> Vec<Value> {
 }
 
 /// Returns the rows of a table in JSON: `rows(json!([["a", 1], ["b", null]]))`.
-pub fn rows<const N: usize>(table: Value) -> impl Iterator<Item = [Value; N]> {
-    each(table).into_iter().map(|row| each(row).try_into().expect("a whole row"))
+pub fn rows<const N: usize>(table: Value) -> Vec<[Value; N]> {
+    each(table).into_iter().map(|row| each(row).try_into().expect("a whole row")).collect()
 }
