@@ -61,11 +61,8 @@ async fn default_admin_lets_everyone_edit_the_rules_of_the_project_only() {
     );
     // Ann may lower the default, and with it herself.
     scene.ann.put(&scene.on_project(), json!({ "access_level": "member" })).await.ok();
-    scene
-        .ann
-        .put(&scene.on_project(), json!({ "access_level": "admin" }))
-        .await
-        .assert_denied(NOT_ADMIN);
+    let admin = json!({ "access_level": "admin" });
+    scene.ann.put(&scene.on_project(), admin).await.assert_denied(NOT_ADMIN);
     scene.bob.put(&scene.on_project(), json!({ "access_level": "none" })).await.ok();
     scene.is_hidden_from(&scene.ann).await;
     scene.is_shown_to(&scene.bob, 8, "admin").await;

@@ -229,11 +229,8 @@ async fn every_non_public_route_requires_a_valid_key() {
 async fn callers_without_access_are_rejected_on_every_route() {
     let (workspace, dns) = workspace().await;
     let mut at = Objects::make(&workspace, "here").await;
-    let beside = workspace
-        .owner
-        .post(&at.fill("/api/organizations/{organization_id}/projects/"), json!({}))
-        .await
-        .ok();
+    let projects = at.fill("/api/organizations/{organization_id}/projects/");
+    let beside = workspace.owner.post(&projects, json!({})).await.ok();
     let mut nothing = at.clone();
     nothing.set("{organization_id}", UNKNOWN.to_owned());
     nothing.set("{project_id}", "999999".to_owned());

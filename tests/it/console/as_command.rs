@@ -104,11 +104,8 @@ async fn form_that_has_to_be_corrected_shows_its_errors_instead_of_a_command() {
 async fn form_for_many_objects_shows_a_command_for_each() {
     let workspace = Workspace::new().await;
     for tags in [json!(["new"]), json!([]), json!([])] {
-        workspace
-            .owner
-            .post(&workspace.dashboards(""), json!({ "name": "A", "tags": tags }))
-            .await
-            .ok();
+        let sent = json!({ "name": "A", "tags": tags });
+        workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
     }
     let mut owner = Visitor::owner(&workspace).await;
     let ids = [("id", "1"), ("id", "2"), ("id", "3"), ("_show", "command")];

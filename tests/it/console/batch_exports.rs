@@ -163,7 +163,7 @@ async fn session_that_may_only_read_sees_values_without_secrets_and_controls() {
     let made = with(made, json!({ "hogql_query": "SELECT 1 FROM events", "paused": true }));
     let made = workspace.owner.post(API, made).await.ok();
     let scopes = ["batch_export:read", "project:read"];
-    let reader = Visitor::with_scopes(&workspace, "owner@corp.example", &scopes).await;
+    let reader = Visitor::with_scopes(&workspace, OWNER, &scopes).await;
     reader.open(LIST, "Batch exports").await.assert_lacks(&["checkbox", "New batch export"]);
     let page = reader.open(&format!("{LIST}{}/", made["id"].as_str().expect("an id")), "e").await;
     page.assert_lacks(&["Unpause", "Delete", "id=\"form\"", "t0k3n"]);

@@ -131,11 +131,8 @@ async fn dashboard_shows_texts_and_what_insights_ask() {
     let template = json!({ "template": {
         "template_name": "Traffic", "dashboard_description": "Who came", "dashboard_filters": {}, "tags": ["weekly"], "tiles": tiles,
     }});
-    let made = workspace
-        .owner
-        .post(&workspace.dashboards("create_from_template_json/"), template)
-        .await
-        .ok();
+    let path = workspace.dashboards("create_from_template_json/");
+    let made = workspace.owner.post(&path, template).await.ok();
     let owner = Visitor::owner(&workspace).await;
     let page = owner.open(&format!("{LIST}{}/", made["id"]), "Traffic").await;
     page.assert_has(&["Who came"]);

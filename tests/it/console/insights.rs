@@ -135,10 +135,8 @@ async fn insight_becomes_a_favorite_is_deleted_and_restored() {
     let again = owner.submit(&question.form("form")).await;
     assert_eq!(again.location(), format!("{LIST}?done=insight-deleted&undo={id}"), "sent twice");
     let list = owner.get(done.location()).await;
-    owner
-        .submit(&list.form_to("/restore/"))
-        .await
-        .assert_leads_to(&format!("{path}?done=insight-restored"));
+    let restored = owner.submit(&list.form_to("/restore/")).await;
+    restored.assert_leads_to(&format!("{path}?done=insight-restored"));
     let stored = workspace.owner.get(&api).await.ok();
     assert_eq!([&stored["deleted"], &stored["saved"]], [&json!(false), &json!(false)]);
     workspace.owner.patch(&api, json!({ "saved": true })).await.ok();

@@ -181,9 +181,8 @@ async fn rules_on_kinds_are_a_matrix() {
     assert!(table.contains("<bdi>Everyone</bdi>") && table.contains("<bdi>Role Sales</bdi>"));
     let remove = format!("name=\"kind_rule\" value=\"insight role {role}\"");
     assert!(table.contains(&remove), "{table}");
-    let page = owner
-        .submit(&form.clone().with("resource", "activity_log").with("access_level", "manager"))
-        .await;
+    let sent = form.clone().with("resource", "activity_log").with("access_level", "manager");
+    let page = owner.submit(&sent).await;
     page.assert_shows(400, "Access");
     let error = page.between("id=\"kind-access_level-error\">", "</p>");
     assert!(error.contains("cannot be set above the maximum"), "{error}");

@@ -58,7 +58,7 @@ async fn session_that_may_not_edit_is_told_why_and_offered_no_form() {
     let (workspace, _) = with_tiles(json!([{ "text": { "body": "A" }, "color": "blue" }])).await;
     let ben = Visitor::member(&workspace, "ben", Level::Member).await;
     let read = ["dashboard:read", "project:read"];
-    let reader = Visitor::with_scopes(&workspace, "owner@corp.example", &read).await;
+    let reader = Visitor::with_scopes(&workspace, OWNER, &read).await;
     let pages = ["edit/", "delete/", "arrange/", "tiles/new/", "tiles/1/", "tiles/1/move/"];
     for page in pages {
         let shown = ben.get(&format!("{ONE}{page}")).await;
@@ -134,9 +134,7 @@ async fn tile_leads_to_its_insight_and_pages_say_that_there_are_no_results() {
     for rest in below.split(' ') {
         owner.get(&format!("{ONE}{rest}")).await.assert_has(&[named]);
     }
-    let reader =
-        Visitor::with_scopes(&workspace, "owner@corp.example", &["dashboard:read", "project:read"])
-            .await;
+    let reader = Visitor::with_scopes(&workspace, OWNER, &["dashboard:read", "project:read"]).await;
     reader.get(ONE).await.assert_has(&["<h2 dir=\"auto\">Visitors</h2>"]);
 }
 

@@ -223,16 +223,14 @@ async fn other_errors_take_precedence_over_if_match() {
     let member = workspace.member("ann", Level::Member).await;
     let refused = patch_if_match(&member, &one, stale, json!({ "name": "x" })).await;
     assert_eq!((refused.status, &refused.body["code"]), (403, &json!("permission_denied")));
-    patch_if_match(&owner, &one, stale, json!({ "pinned": "maybe" }))
-        .await
-        .assert_bad("pinned", "Must be a valid boolean.");
+    let bad = patch_if_match(&owner, &one, stale, json!({ "pinned": "maybe" })).await;
+    bad.assert_bad("pinned", "Must be a valid boolean.");
     delete_if_match(&owner, &one, stale).await.assert_empty(405);
     let nobody = workspace.anonymous();
     assert_eq!(patch_if_match(&nobody, &one, stale, json!({})).await.status, 401);
     assert_eq!(get_if_none_match(&nobody, &one, "*").await.status, 401);
-    get_if_none_match(&owner, &workspace.dashboards("2/"), "*")
-        .await
-        .assert_not_found("Not found.");
+    let gone = get_if_none_match(&owner, &workspace.dashboards("2/"), "*").await;
+    gone.assert_not_found("Not found.");
 }
 
 #[tokio::test]
