@@ -3,15 +3,10 @@
 //!
 //! `KILLS` sets the number of kills in the series.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-
 use crate::nodes::Cluster;
 use crate::nodes::load::{Load, gaps};
-use crate::sizes::{seed, size};
-use crate::support::process::{all_rows, id_and_name};
-use crate::support::sim::TestRng;
+use crate::prelude::*;
+use crate::support::process::all_rows;
 
 const KILLS: u64 = 12;
 /// How many parts of the file are overwritten.

@@ -20,6 +20,7 @@ mod drill;
 mod histories;
 mod model;
 mod nodes;
+mod prelude;
 mod sizes;
 
 #[expect(dead_code, reason = "other test binaries use the other helpers")]

@@ -1,28 +1,15 @@
 //! Tests of accounts that were created by a link, and of users that prove their address later.
 
-use std::time::Duration;
-
-use axum::http::Method;
 use futures_util::poll;
-use serde_json::{Value, json};
-use steward::testing::operator::{
-    KeyOptions, Operation, OrganizationOptions, UserOptions, perform,
-};
+use steward::testing::operator::{KeyOptions, OrganizationOptions};
 use steward::testing::resources::activity::Entry;
-use steward::testing::resources::members::Level;
 use steward::testing::resources::{cascade_delete, domains};
-use steward::testing::store::{Progress, WriteTx};
 
 use super::mail::sending_to;
+use crate::prelude::*;
 use crate::support::activity::entries;
 use crate::support::dry_run::DryRunOutcome;
-use crate::support::invites::{invite, invites, with_mail};
-use crate::support::signup::Offer;
-use crate::support::smtp::MailServer;
-use crate::support::{
-    OWNER, TestClient, TestResponse, Workspace, column, eventually_async, in_organization,
-    new_user, with_clock,
-};
+use crate::support::invites::{invites, with_mail};
 
 const VICTIM: &str = "ceo@big.example";
 const ME: &str = "/api/users/@me/";

@@ -1,27 +1,22 @@
 //! Tests that responses which clients do not read, and requests which clients do not finish, use bounded memory.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::net::TcpStream;
 
 use axum::body::{Body, HttpBody};
+use axum::http::Request;
 use axum::http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
-use axum::http::{Method, Request};
 use axum::response::Response;
 use bytes::Bytes;
 use flate2::read::GzDecoder;
 use futures_util::{FutureExt, StreamExt, stream};
 use http_body_util::BodyExt;
-use serde_json::{Value, json};
-use steward::router;
 use steward::testing::http::client::Peer;
 use tower::ServiceExt;
 
-use crate::support::process::{DataFolder, Server, TEST_TIMEOUT, connect_from, request, until};
-use crate::support::sharing::Board;
-use crate::support::{Workspace, eventually, eventually_async};
-
 use super::writer::hold;
+use crate::prelude::*;
+use crate::support::process::TEST_TIMEOUT;
 
 const MIB: usize = 1 << 20;
 

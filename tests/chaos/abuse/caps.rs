@@ -1,20 +1,13 @@
 //! Tests of the limits on what a tenant may create.
 
-use serde_json::{Value, json};
 use steward::testing::config::Caps;
-use steward::testing::ids::UserId;
 use steward::testing::input::{Input, JsonObject};
-use steward::testing::operator::Operation;
-use steward::testing::resources::members::Level;
 use steward::testing::resources::organizations::{self, NewOrganization};
 use steward::testing::resources::projects::{self, NewProject};
 use steward::testing::secret::Seed;
 
 use super::writer::fill as fill_dashboard;
-use crate::support::dashboards::{from_tiles, make};
-use crate::support::invites::invite;
-use crate::support::signup::Offer;
-use crate::support::{OWNER, TestClient, TestResponse, Workspace, column, eventually_async};
+use crate::prelude::*;
 
 async fn capped(caps: Caps) -> Workspace {
     Workspace::configured(|config| config.caps = caps).await

@@ -2,8 +2,7 @@
 
 use std::future::pending;
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::net::{IpAddr, TcpStream};
 
 use axum::Router;
 use axum::extract::{Extension, State};
@@ -13,7 +12,7 @@ use steward::{ServerLimits, serve};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::support::process::connect_from;
+use crate::prelude::*;
 
 const GREEDY: &str = "127.0.0.2";
 const MODEST: &str = "127.0.0.3";

@@ -1,17 +1,14 @@
 //! Tests that one address cannot use up the connections of others.
 
-use std::fs::{self, Permissions};
+use std::fs::Permissions;
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 
 use rustix::process::geteuid;
-use serde_json::{Value, json};
 
-use crate::support::process::{
-    CommandOutput, Connection, DataFolder, Server, connect_from, own_address, until,
-};
+use crate::prelude::*;
+use crate::support::process::own_address;
 
 /// The addresses of an attacker, a victim and another client.
 const ATTACKER: &str = "127.0.0.2";

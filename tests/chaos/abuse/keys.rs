@@ -1,10 +1,8 @@
 //! Tests that failed requests count towards rate limits.
 
-use axum::http::Method;
-use steward::testing::config::{Config, RateLimit};
-use steward::testing::resources::members::Level;
+use steward::testing::config::RateLimit;
 
-use crate::support::{OWNER, TestClient, TestResponse, Workspace, in_organization};
+use crate::prelude::*;
 
 const ME: &str = "/api/users/@me/";
 const CURRENT: &str = "/api/personal_api_keys/@current/";

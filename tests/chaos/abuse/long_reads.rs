@@ -1,25 +1,18 @@
 //! Tests that long reads stop when their clients disconnect, and that organizations share the capacity for them.
 
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
-use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::join_all;
 use futures_util::poll;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use serde_json::json;
-use steward::testing::fair_queue::Consumer;
 use steward::testing::ids::{DashboardId, ProjectId};
 use steward::testing::resources::dashboards::Dashboard;
-use steward::testing::store::{BoundedRead, Order, Table, Tx, Window};
 
 use super::metered;
-use crate::support::metrics::{Numbers, is};
-use crate::support::sharing::{Board, add_text};
-use crate::support::{TestClient, Workspace, eventually, eventually_async};
+use crate::prelude::*;
+use crate::support::metrics::is;
+use crate::support::sharing::add_text;
 
 /// Creates a dashboard with a description of 2 KB as this caller, and copies until there are this many.
 async fn fill(workspace: &Workspace, caller: &TestClient, project: ProjectId, count: usize) {

@@ -1,26 +1,19 @@
 //! Tests that nobody can flood a mailbox, the outbox or the DNS.
 
-use std::time::Duration;
-
-use axum::http::Method;
-use serde_json::json;
-use steward::Config;
-use steward::testing::ids::{InviteId, OutboxMessageId, UserId};
+use steward::testing::ids::{InviteId, OutboxMessageId};
 use steward::testing::mail::outbox::{Notification, OutboxMessage};
 use steward::testing::mail::pace::{Pace, PaceKey};
-use steward::testing::operator::Operation;
 use steward::testing::resources::users::User;
-use steward::testing::store::{Tx, WriteTx};
 use steward::testing::time::ManualClock;
 use uuid::Uuid;
 
 use super::addresses::mailed;
+use crate::prelude::*;
 use crate::support::dns::{Dns, Reply};
 use crate::support::domains::add;
-use crate::support::invites::{invite, invites, with_mail};
-use crate::support::signup::Offer;
-use crate::support::smtp::{Mail, MailServer};
-use crate::support::{TestClient, Workspace, eventually, in_organization, log, with_clock};
+use crate::support::invites::{invites, with_mail};
+use crate::support::log;
+use crate::support::smtp::Mail;
 
 const CURRENT_INVITES: &str = "/api/organizations/@current/invites/";
 const VICTIM: &str = "victim@x.example";

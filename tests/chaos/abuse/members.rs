@@ -1,18 +1,13 @@
 //! Tests that a removed member's permissions are deleted, a limited number of them in one transaction.
 
-use futures_util::future::join_all;
-use serde_json::json;
 use steward::testing::error::Result;
-use steward::testing::operator::{Operation, UserOptions, perform};
 use steward::testing::resources::access_controls::rules::AccessRule;
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
-use steward::testing::resources::members::{self, Level, Membership};
+use steward::testing::resources::members::{self, Membership};
 use steward::testing::resources::users;
-use steward::testing::store::{Progress, Tx};
 
-use crate::support::dashboards::make;
+use crate::prelude::*;
 use crate::support::idempotency::stored;
-use crate::support::{OWNER, Workspace, eventually, new_user};
 
 const BEN: &str = "ben@corp.example";
 /// The maximum number of records that one transaction deletes.

@@ -16,9 +16,7 @@ mod quota;
 mod tells;
 mod writer;
 
-use steward::testing::metrics::Metrics;
-
-use crate::support::Workspace;
+use crate::prelude::*;
 
 /// Creates a workspace whose service counts what it does.
 async fn metered() -> Workspace {

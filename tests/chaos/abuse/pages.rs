@@ -2,19 +2,15 @@
 
 use std::sync::mpsc;
 
-use futures_util::future::{join, join_all};
+use futures_util::future::join;
 use futures_util::poll;
-use serde_json::{Value, json};
 use steward::testing::error::Result;
-use steward::testing::fair_queue::Consumer;
 use steward::testing::resources::shared::access_objects::Object;
 use steward::testing::state::PageKey;
-use steward::testing::store::BoundedRead;
 
 use super::metered;
-use crate::support::metrics::Numbers;
-use crate::support::sharing::{Board, swell};
-use crate::support::{TestClient, TestResponse, Workspace, eventually};
+use crate::prelude::*;
+use crate::support::sharing::swell;
 
 /// Returns the number of rendered pages.
 fn rendered(workspace: &Workspace) -> u32 {

@@ -1,25 +1,15 @@
 //! Tests of the quota on the bytes that a tenant stores.
 
-use std::path::Path;
-
-use serde_json::{Value, json};
-use steward::App;
-use steward::router;
-use steward::testing::config::{Caps, Config};
+use steward::testing::config::Caps;
 use steward::testing::ids::ActivityId;
-use steward::testing::metrics::Metrics;
-use steward::testing::operator::{Operation, perform};
-use steward::testing::resources::members::Level;
 use steward::testing::resources::users;
-use steward::testing::store::{FreeSpace, Progress, Store};
-use steward::testing::time::Timestamp;
+use steward::testing::store::FreeSpace;
 use uuid::Uuid;
 
+use crate::prelude::*;
 use crate::support::activity::entries;
-use crate::support::dashboards::from_tiles;
 use crate::support::idempotency::post_once;
-use crate::support::metrics::{Numbers, is};
-use crate::support::{OWNER, TestClient, TestResponse, Workspace, column, eventually_async};
+use crate::support::metrics::is;
 
 const QUOTA: usize = 256 * 1024;
 

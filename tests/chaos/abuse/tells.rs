@@ -1,16 +1,9 @@
 //! Tests that no response contains an id, name or count of what its caller may not see.
 
-use std::collections::BTreeSet;
-
-use axum::http::Method;
-use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 use steward::testing::router::routes;
-use steward::testing::store::{Table, WriteTx};
 
+use crate::prelude::*;
 use crate::support::batch_exports::to;
-use crate::support::dashboards::from_tiles;
-use crate::support::{OWNER, TestClient, TestResponse, Workspace, in_organization};
 
 const ANN: &str = "ann@corp.example";
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";

@@ -1,24 +1,18 @@
 //! Tests of the single writer: fairness between tenants, large responses, expensive copies, and stored responses.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::mpsc;
 
 use futures_util::FutureExt;
-use serde_json::{Value, json};
 use steward::testing::error::Result;
-use steward::testing::fair_queue::Consumer;
 use steward::testing::idempotency::{
     self, IdempotencyRequest, IdempotentResponse, MAX_RESPONSES_PER_REQUESTER, StoredBodyPart,
     StoredObjectRef, StoredResponse,
 };
 use steward::testing::ids::RequesterId;
-use steward::testing::store::{Store, Tx, WriteTx};
-use steward::testing::time::Timestamp;
 use tokio::task::JoinHandle;
 
-use crate::support::dashboards::{from_tiles, make};
+use crate::prelude::*;
 use crate::support::idempotency::{post_once, stored};
-use crate::support::{TestClient, Workspace, eventually};
 
 /// Blocks the writer until the sender is used or dropped. Returns when the writer waits.
 pub(super) async fn hold(store: &Store) -> (JoinHandle<Result<()>>, mpsc::Sender<()>) {

@@ -4,22 +4,14 @@
 //!
 //! `STEWARD_FLIPS=100000` flips that many bits.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::{Value, json};
-use steward::Config;
-use steward::testing::resources::record_registry;
-use steward::testing::store::{OpenError, Order, Progress, Raw, Store, Table};
+use steward::testing::store::{OpenError, Raw};
 
-use crate::sizes::{seed, size};
-use crate::support::day::{REQUESTS, SampleWorkload};
-use crate::support::sim::{self, DiskState, SimFileSystem, TestRng};
-use crate::support::{Workspace, eventually, eventually_async, with_clock};
+use crate::prelude::*;
+use crate::support::day::REQUESTS;
+use crate::support::sim::{self, DiskState};
 
 const CACHE: usize = 1 << 20;
 

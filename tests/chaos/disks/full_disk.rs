@@ -3,15 +3,13 @@
 //! The server gets a small file system in a mount namespace of its own. If the tests do not run as root, the
 //! namespace is inside a user namespace.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::geteuid;
-use serde_json::json;
 
 use super::Acknowledged;
-use crate::support::process::{CommandOutput, DataFolder, STEWARD, Server, tool, until};
+use crate::prelude::*;
+use crate::support::process::{STEWARD, tool};
 
 /// Runs a script in a shell in its own mount namespace. `$0` is the binary, `$1` the mount point.
 fn in_namespace(site: &DataFolder, script: &str) -> Command {

@@ -5,18 +5,10 @@
 //! the request makes no further access. `STEWARD_FAULTS=all` makes every access fail instead of a sample, and
 //! `STEWARD_FAULTS=few` takes a smaller sample.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use futures_util::future::join_all;
-use serde_json::{Value, json};
-use steward::testing::store::Progress;
-
 use crate::disks::power_cuts::dump;
-use crate::sizes::seed;
-use crate::support::day::{QUICK_REQUESTS, SampleWorkload};
-use crate::support::sim::{self, Access, EIO, ENOSPC, EROFS, Fault, SimFileSystem, TestRng};
-use crate::support::{TestResponse, Workspace, eventually_async, with_clock};
+use crate::prelude::*;
+use crate::support::day::QUICK_REQUESTS;
+use crate::support::sim::{self, Access, EIO, ENOSPC, EROFS, Fault};
 
 /// How many workspaces run concurrently: each waits for its file most of the time.
 const SIDE_BY_SIDE: usize = 7;

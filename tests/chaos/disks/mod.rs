@@ -6,9 +6,7 @@ pub mod full_disk;
 mod io_faults;
 mod power_cuts;
 
-use serde_json::json;
-
-use crate::support::process::Server;
+use crate::prelude::*;
 
 /// The dashboards that a server acknowledged, each with its id and name.
 #[derive(Default)]

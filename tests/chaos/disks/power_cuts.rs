@@ -4,16 +4,12 @@
 //! One run of the service on a disk in memory is recorded. Then the power is cut after each step of the
 //! recording, in many ways, without running the service again. `STEWARD_CUTS=100000` makes that many cuts.
 
-use std::sync::Arc;
-
 use blake3::Hash;
-use steward::testing::resources::record_registry;
-use steward::testing::store::{Order, Progress, Raw, Store, Table, beside};
+use steward::testing::store::{Raw, beside};
 
-use crate::sizes::{seed, size};
-use crate::support::day::{REQUESTS, SampleWorkload};
-use crate::support::sim::{self, Access, DiskState, EIO, Event, Fault, SimFileSystem, TestRng};
-use crate::support::{Workspace, eventually, with_clock};
+use crate::prelude::*;
+use crate::support::day::REQUESTS;
+use crate::support::sim::{self, Access, DiskState, EIO, Event, Fault};
 
 const CACHE: usize = 1 << 20;
 

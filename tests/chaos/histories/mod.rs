@@ -6,12 +6,11 @@
 mod order;
 
 use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use std::sync::atomic::AtomicU64;
 
 use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::{Config as Cases, RngSeed, TestRunner};
+
+use order::{Done, Span, order};
 
 use crate::model::after;
 use crate::model::data::Engine;
@@ -19,8 +18,7 @@ use crate::model::service::Service;
 use crate::model::steps::What::{self, AddDomain, CreateProject, RemoveDomain, SetLevel};
 use crate::model::steps::{Step, Theme, steps};
 use crate::model::world::{OWNER, World};
-use crate::sizes::{seed, size};
-use order::{Done, Span, order};
+use crate::prelude::*;
 
 /// Returns the seeds of `otherwise` rounds, unless the environment sets another number.
 fn rounds(otherwise: u64) -> Range<u64> {

@@ -1,18 +1,11 @@
 //! Where the data of the service lie: in a file, or in a shared database with several nodes.
 
 use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use steward::testing::operator::{Operation, perform};
-use steward::testing::resources::record_registry;
-use steward::testing::store::{Place, PreparedRestore, Progress, Store};
-use steward::{App, Config};
+use steward::testing::store::{Place, PreparedRestore};
 use tempfile::TempDir;
 
-use crate::support::eventually_async;
-use crate::support::postgres::Schema;
+use crate::prelude::*;
 
 /// What keeps the data.
 #[derive(Debug, Clone, Copy)]

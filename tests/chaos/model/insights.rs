@@ -1,13 +1,10 @@
 //! Insights in the model, and their tiles on dashboards.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde_json::{Value, json};
-
 use super::world::{
     ACCESS, At, EDITOR, Expected, NAMES, Outcome, Rules, VIEWER, World, answer, deny, invalid,
     level_on, missing,
 };
+use crate::prelude::*;
 
 #[derive(Debug, Clone)]
 pub struct Insight {

@@ -13,14 +13,13 @@ pub mod world;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::{Config as Cases, RngSeed, TestRunner};
 
 use data::Engine;
 use service::Service;
 use steps::{Step, steps, themes};
 use world::World;
 
-use crate::sizes::seed;
+use crate::prelude::*;
 
 /// The number of sequences on a data file and with nodes, unless the environment sets another.
 const SEQUENCES: u32 = 16;

@@ -1,10 +1,7 @@
 //! Roles in the model: their members, and the rules that name them.
 
-use std::collections::BTreeSet;
-
-use serde_json::json;
-
 use super::world::{ADMIN, MEMBER, NAMES, Outcome, Subject, World, answer, invalid, missing};
+use crate::prelude::*;
 
 #[derive(Debug, Clone)]
 pub struct Role {

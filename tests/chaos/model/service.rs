@@ -1,30 +1,20 @@
 //! The service, for the same steps as the model.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
-use axum::http::Method;
-use serde_json::{Value, json};
-use steward::App;
-use steward::router;
 use steward::testing::ids::{RoleId, UserUuid};
-use steward::testing::operator::{Operation, UserOptions, perform};
-use steward::testing::resources::members::Level;
 use steward::testing::resources::roles::RoleMembership;
-use steward::testing::resources::{members, record_registry, users};
-use steward::testing::store::{Order, Progress, Snapshot, Tx, Window};
+use steward::testing::resources::{members, users};
+use steward::testing::store::Snapshot;
 use steward::testing::time::ManualClock;
 use tokio::runtime::Runtime;
 
 use super::data::{Data, Engine};
 use super::steps::{Step, What};
 use super::world::{ACCESS, Expected, NAMES, NEWCOMER, PEOPLE, SCOPES, SERIAL};
+use crate::prelude::*;
 use crate::support::wait::TEST_TIMEOUT;
-use crate::support::{TestClient, TestResponse, Workspace, eventually_async, new_user, with_clock};
 
 /// An id that no object has.
 const NOTHING: &str = "01890000-0000-7000-8000-000000000000";

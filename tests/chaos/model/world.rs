@@ -1,12 +1,10 @@
 //! A model of the API on a few maps. It shares no code with the service; see `docs/spec/` for its rules.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde_json::{Value, json};
 
 use super::insights::Insight;
 use super::roles::Role;
+use crate::prelude::*;
 
 /// The addresses of the people, by number. The first three belong to the first organization from the
 /// beginning, the fourth owns the second organization, and the last has no account yet.

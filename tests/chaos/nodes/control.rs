@@ -3,9 +3,8 @@
 
 use super::load::Load;
 use super::{Cluster, database};
+use crate::prelude::*;
 use crate::support::line::Line;
-use crate::support::postgres::ROLE;
-use crate::support::process::until;
 
 /// A part of the statement that takes a commit if the head is the one that the commit names.
 const COMPARED: &[u8] = b" AND seq = $4 AND name = $5";

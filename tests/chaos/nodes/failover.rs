@@ -1,15 +1,13 @@
 //! The database moves to a standby, or back to an older state, under load.
 
-use std::path::Path;
 use std::process::Command;
 
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use rustix::process::{Pid, kill_process};
 
 use super::load::Load;
 use super::{Answer, Cluster, HBA, database};
-use crate::support::postgres::{ROLE, Schema, Server as Postgres, execute};
-use crate::support::process::until;
+use crate::prelude::*;
+use crate::support::postgres::execute;
 
 /// A primary and its standby, and nodes that know both.
 struct Pair {

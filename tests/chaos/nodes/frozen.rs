@@ -1,11 +1,8 @@
 //! A node that freezes for longer than its leases last, and then goes on.
 
-use rustix::process::Signal;
-use serde_json::json;
-
 use super::{Cluster, database};
-use crate::support::process::until;
-use crate::support::smtp::{Mail, MailServer, ServerBehavior};
+use crate::prelude::*;
+use crate::support::smtp::{Mail, ServerBehavior};
 
 impl Cluster {
     /// Whether this node has the lease of mail.

@@ -1,13 +1,9 @@
 //! The disk of the database or of a node is full for a while.
 
-use std::fs;
-
-use serde_json::json;
-
 use super::{Answer, Cluster, database};
 use crate::disks::Acknowledged;
 use crate::disks::full_disk::{Small, fill_disk};
-use crate::support::process::until;
+use crate::prelude::*;
 
 /// Lets every commit fail as it does when the disk of the database is full.
 const FILL: &str = "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

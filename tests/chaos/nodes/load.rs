@@ -4,19 +4,13 @@
 //! update. Every read is held against the highest value that was acknowledged anywhere before the read began. All
 //! dashboards are created and none is deleted, so a list of one moment has all ids up to its last one.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-
-use serde_json::{Value, json};
+use std::sync::atomic::AtomicU64;
 
 use super::{Answer, Cluster};
 use crate::model::service::may_be_done;
-use crate::sizes::seed;
-use crate::support::process::{Connection, Reply, id_and_name, until};
-use crate::support::sim::TestRng;
+use crate::prelude::*;
+use crate::support::process::Reply;
 
 const COUNTERS: usize = 20;
 /// How many threads write at each node, and how many read.

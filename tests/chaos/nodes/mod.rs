@@ -11,18 +11,8 @@ pub mod load;
 mod partitions;
 mod torture;
 
-use std::net::SocketAddr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use rustix::process::Signal;
-use serde_json::Value;
-
-use crate::support::postgres::{ROLE, Schema, Server as Postgres};
-use crate::support::process::{
-    CommandOutput, Connection, DataFolder, Reply, Server, all_rows, binary, cleared, id_and_name,
-    request, until,
-};
+use crate::prelude::*;
+use crate::support::process::{Reply, all_rows, binary, cleared};
 
 /// The first lines of `pg_hba.conf`: the role of the tests needs no password.
 const HBA: &str = "local all steward trust";

@@ -1,14 +1,9 @@
 //! A node whose line to the database is held, in one or both directions, cut or slow, while another goes on.
 
-use std::time::Duration;
-
-use serde_json::json;
-
 use super::load::Load;
 use super::{Answer, Cluster, database};
+use crate::prelude::*;
 use crate::support::line::{Flow, Line};
-use crate::support::postgres::{ROLE, Schema, Server as Postgres};
-use crate::support::process::until;
 
 /// Two nodes: the first has a line of its own, the second needs none.
 struct Pair {

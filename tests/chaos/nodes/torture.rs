@@ -2,15 +2,9 @@
 //!
 //! `ROUNDS` sets the number of rounds. The first four have one mishap of each kind.
 
-use std::collections::BTreeMap;
-
-use rustix::process::Signal;
-
 use super::load::Load;
 use super::{Cluster, database};
-use crate::sizes::{seed, size};
-use crate::support::postgres::{Schema, Server as Postgres};
-use crate::support::sim::TestRng;
+use crate::prelude::*;
 
 /// The number of rounds, unless the environment sets another.
 const ROUNDS: usize = 10;

@@ -1,17 +1,13 @@
 //! The attacks, each from one tenant or one address.
 
 use std::io::{Read, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::thread::JoinHandle;
 
 use rustix::process::nice;
-use serde_json::json;
 
 use super::stage::AttackSetup::{self, CostlyPage, Heavy, Many, Nothing};
 use super::stage::{Attacker, PROXY};
-use crate::support::process::{Connection, connect_from, request};
+use crate::prelude::*;
 
 /// Starts an attack. The threads exit when the attacker is stopped.
 pub type Run = fn(&Arc<Attacker>) -> Vec<JoinHandle<()>>;

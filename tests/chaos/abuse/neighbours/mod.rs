@@ -16,13 +16,12 @@ mod stage;
 mod victim;
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use attacks::ATTACKS;
 use stage::Stage;
 use victim::Latencies;
 
-use crate::sizes::size;
+use crate::prelude::*;
 
 /// The limit on the peak memory of the server in every attack, in bytes.
 const MEMORY: usize = 512 << 20;

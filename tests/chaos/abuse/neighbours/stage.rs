@@ -1,21 +1,15 @@
 //! A server with two tenants: an attacker and a victim.
 
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::sync::{Condvar, OnceLock};
+use std::thread::JoinHandle;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use serde_json::json;
 
 use super::victim::Victim;
 use crate::abuse::answers::{share, shared_dashboard};
-use crate::sizes::size;
-use crate::support::process::{
-    CommandOutput, DataFolder, OWNER, Server, binary, cleared, request, until,
-};
+use crate::prelude::*;
+use crate::support::process::{binary, cleared};
 
 /// The address of the trusted proxy.
 pub const PROXY: &str = "127.0.0.9";

@@ -1,10 +1,9 @@
 //! The victim: another organization on the same server, with few and cheap requests.
 
-use std::net::SocketAddr;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::support::process::{Connection, TEST_TIMEOUT, connect_from};
+use crate::prelude::*;
+use crate::support::process::TEST_TIMEOUT;
 
 /// The address of the victim.
 const ADDRESS: &str = "127.0.0.3";
