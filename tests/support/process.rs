@@ -20,12 +20,11 @@ use tempfile::TempDir;
 
 pub use super::wait::{TEST_TIMEOUT, until};
 
+use super::OWNER;
 use super::contract::contract;
 
 /// The binary under test.
 pub const STEWARD: &str = env!("CARGO_BIN_EXE_steward");
-/// The owner's email address in a data file of [`DataFolder::with_workspace`].
-pub const OWNER: &str = "owner@corp.example";
 /// The time limits of [`Server::start`]: no test waits for one of an hour. A test whose subject is a limit sets another one.
 const LONG_LIMITS: [&str; 6] = [
     "STEWARD_BODY_TIMEOUT",

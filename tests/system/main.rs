@@ -19,6 +19,7 @@ mod connections;
 mod console;
 mod data;
 mod pages;
+mod prelude;
 mod service;
 
 #[expect(dead_code, reason = "other test binaries use the other helpers")]

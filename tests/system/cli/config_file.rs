@@ -1,11 +1,8 @@
 //! `--config` and `steward config`, with the real binary.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::{Value, json};
-
-use crate::support::process::{CommandOutput, DataFolder, Server};
+use crate::prelude::*;
 
 /// Creates a folder with this configuration file, which only its owner may read.
 fn with(text: &str) -> DataFolder {

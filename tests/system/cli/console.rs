@@ -1,9 +1,7 @@
 //! `steward console`: the link that signs a user in.
 
-use serde_json::json;
-
 use super::{each_way, names};
-use crate::support::process::{DataFolder, OWNER};
+use crate::prelude::*;
 
 /// Returns the base and the code of a link.
 #[track_caller]

@@ -1,8 +1,6 @@
 //! Settings from environment variables.
 
-use std::collections::BTreeSet;
-
-use crate::support::process::{CommandOutput, DataFolder, OWNER};
+use crate::prelude::*;
 
 /// Returns the variables that the manual names.
 fn variables(site: &DataFolder) -> BTreeSet<String> {

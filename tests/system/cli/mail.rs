@@ -1,22 +1,15 @@
 //! Tests of the SMTP client with a real connection, and of `steward mail test` with the real binary.
 
-use std::fs;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use serde_json::json;
-use steward::Config;
 use steward::testing::config::MailConfig;
 use steward::testing::ids::OutboxMessageId;
 use steward::testing::mail::compose::MailContent;
 use steward::testing::mail::smtp::{Mailer, SendError};
-use steward::testing::time::Timestamp;
 use tempfile::TempDir;
 use tokio_rustls::rustls::ServerConfig;
 use uuid::Uuid;
 
-use crate::support::process::{CommandOutput, DataFolder, TEST_TIMEOUT};
-use crate::support::smtp::{Authority, MailServer, ServerBehavior, Setup, certify_itself};
+use crate::prelude::*;
+use crate::support::smtp::{Authority, ServerBehavior, Setup, certify_itself};
 
 const NOW: Timestamp = Timestamp::from_micros(1_735_787_045_678_901);
 const ID: OutboxMessageId =

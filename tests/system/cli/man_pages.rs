@@ -1,8 +1,6 @@
 //! Shell completions and manual pages.
 
-use std::fs;
-
-use crate::support::process::{CommandOutput, DataFolder, tool};
+use crate::prelude::*;
 
 /// Returns all commands as typed, read from the help texts.
 fn commands(site: &DataFolder, words: &[&str]) -> Vec<String> {

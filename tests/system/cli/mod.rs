@@ -8,15 +8,10 @@ mod man_pages;
 mod outcomes;
 mod progress_bar;
 
-use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::net::UnixListener;
-use std::thread;
 
-use rustix::process::geteuid;
-use serde_json::{Value, json};
-
-use crate::support::process::{CommandOutput, DataFolder, NOBODY, OWNER, Server, as_nobody};
+use crate::prelude::*;
 
 /// A workspace, and possibly a server for it.
 pub struct TestSetup {

@@ -1,11 +1,9 @@
 //! What a command says of its outcome, if it cannot say it where it should.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::process::{Command, Stdio};
 
-use crate::support::process::{DataFolder, OWNER};
+use crate::prelude::*;
 
 fn full() -> fs::File {
     fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device")

@@ -1,14 +1,9 @@
 //! The progress bar of commands. The test acts as the server that does the work, so that it controls the progress.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, Write};
 use std::os::unix::net::UnixListener;
-use std::process::Stdio;
 
-use serde_json::json;
-
-use crate::support::process::DataFolder;
-use crate::support::terminal::Terminal;
+use crate::prelude::*;
 
 #[test]
 fn progress_bar_is_shown_after_a_second() {

@@ -1,13 +1,9 @@
 //! HTTPS with the real binary: requests, replacement of the certificate, and limits on handshakes.
 
-use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::net::TcpStream;
 
 use rcgen::generate_simple_self_signed;
-use rustix::process::Signal;
-use serde_json::{Value, json};
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
@@ -15,8 +11,7 @@ use tokio_rustls::rustls::{
     ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion,
 };
 
-use crate::support::process::{DataFolder, Server, TEST_TIMEOUT, until};
-use crate::support::systemd::SystemdManager;
+use crate::prelude::*;
 
 /// A certificate for `localhost` and its private key.
 struct Pair {

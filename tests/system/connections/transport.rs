@@ -2,9 +2,7 @@
 
 use std::io::ErrorKind;
 
-use serde_json::{Value, json};
-
-use crate::support::process::{Connection, DataFolder, Server, until};
+use crate::prelude::*;
 
 struct Served {
     made: Value,

@@ -1,8 +1,6 @@
 //! The activity log in a browser: new entries appear by themselves, and times are short or exact.
 
-use serde_json::json;
-
-use super::{Site, assert_sound, go_to, shown};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn new_entries_are_announced() {

@@ -3,11 +3,9 @@
 use axum::Router;
 use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::response::Html;
-use tokio::net::TcpListener;
 
-use super::{Site, assert_sound, assert_sound_in_every_look, browser, go_to, recording};
-use crate::support::OWNER;
-use crate::support::browser::Browser;
+use super::recording;
+use crate::prelude::*;
 
 /// Serves this page with this policy to every request, on a port of its own.
 async fn serve_page(policy: Option<&'static str>, html: String) -> u16 {

@@ -1,10 +1,6 @@
 //! The tiles of a dashboard, and the list of dashboards.
 
-use fantoccini::key::Key;
-use serde_json::{Value, json};
-
-use super::{Site, assert_sound, go_to, shown};
-use crate::support::browser::Browser;
+use crate::prelude::*;
 
 /// Returns the numbers of a tile in the form: column, row, width, height.
 async fn numbers(browser: &Browser, tile: u64) -> Value {

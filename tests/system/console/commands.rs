@@ -1,11 +1,7 @@
 //! The commands of forms, run by a shell.
 
-use std::process::{Command, Stdio};
-
-use serde_json::json;
-
-use super::{Site, assert_sound, go_to};
-use crate::support::console::{FilledForm, Page, Visitor};
+use crate::prelude::*;
+use crate::support::console::{FilledForm, Page};
 use crate::support::crawler::{crawl, make_objects};
 
 /// A text with every character that a shell could read differently.

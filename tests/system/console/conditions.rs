@@ -1,11 +1,7 @@
 //! What goes wrong between a browser and the server: a form is sent twice, a session ends, the server is slow or gone.
 //! Nothing that was typed is lost.
 
-use serde_json::Value;
-
-use super::{Site, assert_sound, assert_sound_in_every_look, browser, go_to, shown};
-use crate::support::OWNER;
-use crate::support::browser::Browser;
+use crate::prelude::*;
 use crate::support::line::{Flow, Line};
 
 const SAVE: &str = "#form button.go";

@@ -1,10 +1,6 @@
 //! What a new user does first, by keyboard alone.
 
-use fantoccini::key::Key;
-use serde_json::{Value, json};
-
-use super::{Site, assert_sound, browser, shown};
-use crate::support::browser::Browser;
+use crate::prelude::*;
 
 /// The most presses of Tab from one control to another.
 const MAX_TABS: usize = 250;

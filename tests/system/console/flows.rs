@@ -1,14 +1,8 @@
 //! What people do: sign in with a key or by mail, find a dashboard, read it, verify a domain, sign out.
 
-use fantoccini::key::Key;
-use serde_json::json;
-use steward::Config;
-
-use super::{Site, assert_sound, browser, go_to, recording, shown};
-use crate::support::OWNER;
-use crate::support::browser::Browser;
-use crate::support::dns::{Dns, Reply};
-use crate::support::smtp::MailServer;
+use super::recording;
+use crate::prelude::*;
+use crate::support::dns::Reply;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn user_signs_in_with_a_key_finds_a_dashboard_and_signs_out() {

@@ -1,11 +1,7 @@
 //! Forms as people use them: with and without scripts, twice, with an error, and beside the changes of others.
 
-use serde_json::json;
-use steward::testing::resources::members::Level;
-
 use super::commands::run;
-use super::{Site, assert_sound, assert_sound_in_every_look, browser, go_to};
-use crate::support::console::Visitor;
+use crate::prelude::*;
 use crate::support::crawler::{crawl, make_objects};
 
 const SAVE: &str = "#form button.go";

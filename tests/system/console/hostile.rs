@@ -1,16 +1,11 @@
 //! Hostile texts in a real browser: what people type stays text, in every field and on every page.
 
-use std::collections::BTreeSet;
-
-use serde_json::{Value, json};
-
-use super::{Site, assert_quiet, assert_sound, browser};
-use crate::support::browser::Browser;
-use crate::support::console::{FORM, Visitor};
+use super::assert_quiet;
+use crate::prelude::*;
+use crate::support::console::FORM;
 use crate::support::crawler::crawl_from;
-use crate::support::dns::{Dns, Reply};
+use crate::support::dns::Reply;
 use crate::support::every_text::{Filled, fill};
-use crate::support::objects::Objects;
 
 /// Properties that no page shows: mails show them, they belong to what PostHog's apps compute, or the operation ignores them.
 const SHOWN_NOWHERE: [&str; 12] = [

@@ -1,8 +1,6 @@
 //! The scopes of a new key, and the search in the settings.
 
-use serde_json::json;
-
-use super::{Site, assert_sound, go_to};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_key_can_do_follows_the_chosen_scopes() {

@@ -1,15 +1,9 @@
 //! The look of pages on every screen, in light and in dark.
 
-use fantoccini::key::Key;
-use serde_json::{Value, json};
-
-use super::{Site, assert_quiet, assert_sound, browser, go_to, shown};
-use crate::support::browser::Browser;
-use crate::support::console::Visitor;
+use super::assert_quiet;
+use crate::prelude::*;
 use crate::support::crawler::crawl_from;
-use crate::support::dns::Dns;
 use crate::support::every_text::fill;
-use crate::support::objects::Objects;
 
 /// A name, the width, the height, and the media features that the user prefers.
 type Look = (&'static str, u32, u32, &'static [(&'static str, &'static str)]);

@@ -14,13 +14,8 @@ mod keys;
 mod looks;
 mod screenshots;
 
-use serde_json::{Value, json};
-use steward::Config;
-use tokio::net::TcpListener;
-
-use crate::support::Workspace;
-use crate::support::browser::{Browser, serve_to_browsers};
-use crate::support::wait::TEST_TIMEOUT;
+use crate::prelude::*;
+use crate::support::browser::serve_to_browsers;
 
 /// A workspace on a port that a browser can open.
 pub struct Site {
@@ -104,7 +99,7 @@ impl Site {
 }
 
 /// Opens a browser that records what goes wrong on pages.
-async fn browser() -> Browser {
+pub async fn browser() -> Browser {
     recording(Browser::open().await).await
 }
 
@@ -116,20 +111,20 @@ async fn recording(browser: Browser) -> Browser {
 }
 
 /// Waits for the page with this title.
-async fn shown(browser: &Browser, title: &str) {
+pub async fn shown(browser: &Browser, title: &str) {
     let condition =
         format!("document.readyState === 'complete' && document.title === '{title} · Steward'");
     browser.wait_until(title, &condition).await;
 }
 
 /// Presses a button or follows a link, and waits for the page with this title.
-async fn go_to(browser: &Browser, selector: &str, title: &str) {
+pub async fn go_to(browser: &Browser, selector: &str, title: &str) {
     browser.click(selector).await;
     shown(browser, title).await;
 }
 
 /// Asserts that nothing went wrong on the page, and that it is accessible.
-async fn assert_sound(browser: &Browser, what: &str) {
+pub async fn assert_sound(browser: &Browser, what: &str) {
     assert_quiet(browser, what).await;
     assert_accessible(browser, what).await;
 }
@@ -143,7 +138,7 @@ async fn assert_accessible(browser: &Browser, what: &str) {
 const LOOKS: [(u32, &str); 4] = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")];
 
 /// Does what [`assert_sound`] does, on a desk and on a phone, in light and in dark.
-async fn assert_sound_in_every_look(browser: &Browser, what: &str) {
+pub async fn assert_sound_in_every_look(browser: &Browser, what: &str) {
     // axe-core adds styles of its own to pages without a style sheet, and another screen ends a transition between pages.
     assert_quiet(browser, what).await;
     for (width, scheme) in LOOKS {

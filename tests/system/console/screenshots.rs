@@ -1,13 +1,6 @@
 //! The pictures in `docs/screenshots/`, taken of a workspace with sample data. `UPDATE_DOCS=1` writes them.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
-
-use serde_json::json;
-use steward::testing::resources::members::Level;
-
-use super::{Site, assert_sound};
+use crate::prelude::*;
 
 /// The most that all pictures together may take, in bytes.
 const MAX_BYTES: usize = 2_000_000;

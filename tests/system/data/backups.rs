@@ -1,21 +1,15 @@
 //! `backup`, `restore` and `compact` with the real binary, both without a server and beside a running server.
 
-use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
-use std::path::Path;
-use std::sync::{Mutex, mpsc};
-use std::time::Duration;
+use std::sync::mpsc;
 
-use rustix::process::geteuid;
-use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::resources::record_registry;
 use steward::testing::store::Progress;
-use steward::testing::time::{Clock, ManualClock, Timestamp};
+use steward::testing::time::{Clock, ManualClock};
 
 use crate::cli::{TestSetup, each_way};
-use crate::support::process::{Connection, DataFolder, OWNER, Server, until};
-use crate::support::{Workspace, eventually};
+use crate::prelude::*;
+use crate::support::eventually;
 
 impl TestSetup {
     pub fn add(&self, name: &str) {

@@ -1,9 +1,6 @@
 //! A stop signal lets requests finish.
 
-use rustix::process::Signal;
-use serde_json::json;
-
-use crate::support::process::{Connection, DataFolder, until};
+use crate::prelude::*;
 
 #[test]
 fn stop_signal_finishes_requests_and_closes_the_file_cleanly() {

@@ -1,14 +1,10 @@
 //! `export` and `import` with the real binary, both without a server and beside a running server.
 
-use std::fs;
 use std::io::Write;
-use std::process::Stdio;
-
-use serde_json::json;
 
 use crate::cli::{self, TestSetup};
+use crate::prelude::*;
 use crate::support::exports::{first_of, lines, sealed};
-use crate::support::process::{CommandOutput, DataFolder, until};
 
 /// Runs a test on a file with a dashboard, without a server and beside one.
 fn each_way(test: impl Fn(&TestSetup)) {

@@ -1,10 +1,6 @@
 //! `export --organization` and `import --organization` with the real binary, both without servers and beside running ones.
 
-use std::fs;
-
-use serde_json::json;
-
-use crate::support::process::DataFolder;
+use crate::prelude::*;
 
 #[test]
 fn organization_moves_with_and_without_servers() {

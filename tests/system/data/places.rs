@@ -1,18 +1,11 @@
 //! Where the data file, its backups and what belongs to them lie: links, permissions, owners, and files that nobody may
 //! change.
 
-use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
-use std::path::Path;
-use std::process::Command;
 use std::time::SystemTime;
 
-use rustix::process::geteuid;
-use serde_json::Value;
-
-use crate::support::process::{
-    CommandOutput, DataFolder, NOBODY, OWNER, Server, as_nobody, cleared, request, until,
-};
+use crate::prelude::*;
+use crate::support::process::request;
 
 fn mode(path: &Path) -> u32 {
     path.metadata().expect("metadata").permissions().mode() & 0o777

@@ -1,13 +1,9 @@
 //! A shared PostgreSQL database with the real binary: its nodes, and the commands around them.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::io::BufRead;
 
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
-
+use crate::prelude::*;
 use crate::support::postgres::{Schema, Server as Postgres, execute};
-use crate::support::process::{Connection, DataFolder, Server, own_address, until};
 
 /// The URL of the schema, and the folders of its nodes.
 struct Cluster {

@@ -1,11 +1,7 @@
 //! The API documentation page in a real browser: it shows the operations, calls them with a key, and loads nothing from
 //! other hosts.
 
-use serde_json::{Value, json};
-
-use crate::console::Site;
-use crate::support::OWNER;
-use crate::support::browser::Browser;
+use crate::prelude::*;
 use crate::support::contract::contract;
 
 const OPERATION: &str = "#operations-users-users_retrieve";

@@ -4,11 +4,8 @@ mod docs;
 mod shared;
 mod signup;
 
-use regex::Regex;
-use serde_json::json;
-
-use crate::support::Workspace;
-use crate::support::sharing::{Board, is_unlisted};
+use crate::prelude::*;
+use crate::support::sharing::is_unlisted;
 
 #[tokio::test]
 async fn page_policy_allows_only_its_own_style_and_script() {

@@ -1,16 +1,10 @@
 //! The public page of a dashboard in a real browser. User input neither runs nor loads anything, and the
 //! page is readable on small screens and in both color schemes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fantoccini::key::Key;
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
-
-use crate::console::Site;
-use crate::support::browser::Browser;
-use crate::support::sharing::{Board, add_insight, add_text};
+use crate::prelude::*;
+use crate::support::sharing::{add_insight, add_text};
 
 /// Returns the link to the public page of a dashboard.
 async fn link(site: &Site, board: &Board) -> String {

@@ -1,9 +1,6 @@
 //! Tests of the signup page in a real browser.
 
-use serde_json::{Value, json};
-
-use crate::support::browser::Browser;
-use crate::support::process::{DataFolder, OWNER};
+use crate::prelude::*;
 
 /// Follows the link of the page, and asserts that it opens the console as this user.
 async fn assert_in_console(browser: &Browser, email: &str) {

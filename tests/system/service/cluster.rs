@@ -1,14 +1,9 @@
 //! Checks what runs several nodes against the program: the systemd template, the Compose file and the balancer's settings.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use regex::{Captures, Regex};
-use serde_json::Value;
+use regex::Captures;
 
 use super::packaging::{self, default_of, duration};
-use crate::support::process::{CommandOutput, tool};
+use crate::prelude::*;
 
 /// How long `HAProxy` may need to notice that a node is not ready: an interval, and two fast ones.
 const NOTICED_AFTER: Duration = Duration::from_secs(2);

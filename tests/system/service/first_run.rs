@@ -1,17 +1,9 @@
 //! The first start: the records that it creates, the message that it prints, and the files that it must not change.
 
-use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
-use std::process::{Child, Stdio};
-use std::thread;
 
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
-
-use crate::support::process::{CommandOutput, DataFolder, Server, as_nobody, cleared, tool, until};
-use crate::support::terminal::Terminal;
+use crate::prelude::*;
 
 /// Returns the `curl` command of the message.
 fn line_to_try(greeting: &str) -> &str {

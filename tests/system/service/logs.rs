@@ -1,18 +1,15 @@
 //! The log: one line for each request, with the key and the organization. The filter can be changed without a restart. Also the
 //! listener of metrics.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::fs::OpenOptions;
+use std::io::BufRead;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use serde_json::Value;
 use steward::testing::ids::ApiKeyId;
 
+use crate::prelude::*;
 use crate::support::metrics::{Numbers, is};
-use crate::support::process::{
-    Connection, DataFolder, Reply, STEWARD, Server, cleared, own_address, until,
-};
+use crate::support::process::Reply;
 
 /// Returns the log lines of requests to one route.
 fn lines(log: &str, route: &str) -> Vec<Value> {

@@ -1,15 +1,9 @@
 //! Checks the systemd unit, the container image and the sample configuration file against the program.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use regex::Regex;
-use serde_json::{Value, json};
-
-use crate::support::process::{CommandOutput, DataFolder, STEWARD, cleared, tool};
+use crate::prelude::*;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,16 +1,11 @@
 //! `/_livez`, `/_readyz` and `steward healthcheck`: their responses in each state of the server.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::mpsc;
 
-use rustix::process::Signal;
-use serde_json::json;
 use steward::testing::error::Error;
 
-use crate::support::process::{Connection, DataFolder, Server, cleared, own_address, until};
-use crate::support::{ClosedFile, TestResponse, Workspace, eventually_async};
+use crate::prelude::*;
+use crate::support::{ClosedFile, TestResponse, eventually_async};
 
 /// Creates a workspace that records the number of writes in each commit.
 async fn watched() -> (Workspace, Arc<Mutex<Vec<usize>>>) {

@@ -1,12 +1,6 @@
 //! Notifications to systemd, with the real binary and a real socket.
 
-use std::time::Duration;
-
-use rustix::process::Signal;
-use serde_json::json;
-
-use crate::support::process::{DataFolder, Server, until};
-use crate::support::systemd::SystemdManager;
+use crate::prelude::*;
 
 const DASHBOARDS: &str = "/api/projects/1/dashboards/";
 
