@@ -26,9 +26,10 @@ pub struct Done {
 
 impl Done {
     /// Returns the id of the dashboard or project that this request created.
-    fn made(&self) -> Option<u64> {
+    fn made(&self) -> Option<usize> {
         let body = &self.answer.body;
-        body["id"].as_u64().or_else(|| body.pointer("/projects/0/id")?.as_u64())
+        let id = body["id"].as_u64().or_else(|| body.pointer("/projects/0/id")?.as_u64())?;
+        usize::try_from(id).ok()
     }
 
     /// Returns the world after this request, if the model gives the same response.

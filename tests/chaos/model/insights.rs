@@ -1,25 +1,25 @@
 //! Insights in the model, and their tiles on dashboards.
 
 use super::world::{
-    ACCESS, At, EDITOR, Expected, NAMES, Outcome, Rules, VIEWER, World, answer, deny, invalid,
+    ACCESS, At, EDITOR, Expected, Id, NAMES, Outcome, Rules, VIEWER, World, answer, deny, invalid,
     level_on, missing,
 };
 use crate::prelude::*;
 
 #[derive(Debug, Clone)]
 pub struct Insight {
-    pub project: u64,
+    pub project: Id,
     pub name: String,
     pub maker: usize,
     pub deleted: bool,
     /// The dashboards that ever showed the insight, and whether they do.
-    pub tiles: BTreeMap<u64, bool>,
+    pub tiles: BTreeMap<Id, bool>,
     pub rules: Rules,
 }
 
 impl Insight {
     /// Returns the dashboards that show the insight.
-    fn shown_on(&self) -> impl Iterator<Item = u64> {
+    fn shown_on(&self) -> impl Iterator<Item = Id> {
         self.tiles.iter().filter(|(_, live)| **live).map(|(board, _)| *board)
     }
 }
@@ -28,14 +28,14 @@ const RESTRICTED: &str = "This insight is on a dashboard that can only be edited
 
 impl World {
     /// Returns the number of tiles of a dashboard that show an insight.
-    pub fn insight_tiles(&self, board: u64) -> usize {
+    pub fn insight_tiles(&self, board: Id) -> usize {
         let shown =
             |insight: &&Insight| !insight.deleted && insight.tiles.get(&board) == Some(&true);
         self.file.insights.values().filter(shown).count()
     }
 
     /// Deletes the tiles of a deleted dashboard.
-    pub fn remove_tiles(&mut self, board: u64) {
+    pub fn remove_tiles(&mut self, board: Id) {
         for insight in self.file.insights.values_mut() {
             if let Some(live) = insight.tiles.get_mut(&board) {
                 *live = false;
@@ -44,7 +44,7 @@ impl World {
     }
 
     /// Restores the tiles of a restored dashboard, and their insights that the caller may edit.
-    pub fn restore_tiles(&mut self, board: u64, at: &At) {
+    pub fn restore_tiles(&mut self, board: Id, at: &At) {
         for insight in self.file.insights.values_mut() {
             if let Some(live) = insight.tiles.get_mut(&board) {
                 *live = true;
@@ -55,11 +55,11 @@ impl World {
         }
     }
 
-    fn sees_board(&self, project: u64, board: u64, at: &At) -> bool {
+    fn sees_board(&self, project: Id, board: Id, at: &At) -> bool {
         self.board(project, board).is_some_and(|board| Self::access(board, at) >= VIEWER)
     }
 
-    fn edits_board(&self, board: u64, at: &At) -> bool {
+    fn edits_board(&self, board: Id, at: &At) -> bool {
         self.file.boards.get(&board).is_some_and(|board| Self::require_edit(board, at).is_ok())
     }
 
@@ -74,7 +74,7 @@ impl World {
         (37, if edits { 37 } else { 21 })
     }
 
-    fn insight_body(&self, id: u64, at: &At) -> Vec<(&'static str, Value)> {
+    fn insight_body(&self, id: Id, at: &At) -> Vec<(&'static str, Value)> {
         let insight = &self.file.insights[&id];
         let (restriction, privilege) = self.levels(insight, at);
         let shown = insight.shown_on().filter(|id| self.sees_board(insight.project, *id, at));
@@ -90,17 +90,17 @@ impl World {
     }
 
     /// Returns an insight of the project, which may be deleted.
-    pub fn insight(&self, project: u64, id: u64) -> Result<&Insight, Expected> {
+    pub fn insight(&self, project: Id, id: Id) -> Result<&Insight, Expected> {
         let found = self.file.insights.get(&id).filter(|insight| insight.project == project);
         found.map_or_else(|| missing("Not found."), Ok)
     }
 
     pub fn create_insight(
         &mut self,
-        by: usize,
-        project: u64,
+        by: Id,
+        project: Id,
         name: usize,
-        boards: &BTreeSet<u64>,
+        boards: &BTreeSet<Id>,
     ) -> Outcome {
         let at = self.in_project(by, project, "insight:write")?;
         let tiles = BTreeMap::new();
@@ -123,7 +123,7 @@ impl World {
     fn placed(
         &self,
         mut insight: Insight,
-        boards: &BTreeSet<u64>,
+        boards: &BTreeSet<Id>,
         at: &At,
     ) -> Result<Insight, Expected> {
         for board in boards {
@@ -132,7 +132,7 @@ impl World {
                 return invalid("does_not_exist", &text);
             }
         }
-        let before: Vec<u64> = insight.shown_on().collect();
+        let before: Vec<Id> = insight.shown_on().collect();
         for board in &before {
             if boards.contains(board) || !self.sees_board(insight.project, *board, at) {
                 continue;
@@ -153,7 +153,7 @@ impl World {
         Ok(insight)
     }
 
-    pub fn get_insight(&self, by: usize, project: u64, id: u64) -> Outcome {
+    pub fn get_insight(&self, by: Id, project: Id, id: Id) -> Outcome {
         let at = self.in_project(by, project, "insight:read")?;
         let insight = self.insight(project, id)?;
         if insight.deleted {
@@ -165,9 +165,9 @@ impl World {
         answer(200, self.insight_body(id, &at))
     }
 
-    pub fn list_insights(&self, by: usize, project: u64) -> Outcome {
+    pub fn list_insights(&self, by: Id, project: Id) -> Outcome {
         let at = self.in_project(by, project, "insight:read")?;
-        let seen = |(_, insight): &(&u64, &Insight)| {
+        let seen = |(_, insight): &(&Id, &Insight)| {
             let live = insight.project == project && !insight.deleted;
             live && level_on(&insight.rules, insight.maker, &at) >= VIEWER
         };
@@ -178,8 +178,8 @@ impl World {
     /// Changes an insight. A deleted one is only found if the request restores it.
     fn change_insight(
         &mut self,
-        by: usize,
-        (project, id): (u64, u64),
+        by: Id,
+        (project, id): (Id, Id),
         restores: bool,
         change: impl FnOnce(&Self, Insight, &At) -> Result<Insight, Expected>,
     ) -> Outcome {
@@ -199,24 +199,24 @@ impl World {
         answer(200, self.insight_body(id, &at))
     }
 
-    pub fn rename_insight(&mut self, by: usize, of: (u64, u64), name: usize) -> Outcome {
+    pub fn rename_insight(&mut self, by: Id, of: (Id, Id), name: usize) -> Outcome {
         let name = NAMES[name].to_owned();
         self.change_insight(by, of, false, |_, insight, _| Ok(Insight { name, ..insight }))
     }
 
     /// Puts an insight on exactly these dashboards, of those that the caller sees.
-    pub fn place_insight(&mut self, by: usize, of: (u64, u64), boards: &BTreeSet<u64>) -> Outcome {
+    pub fn place_insight(&mut self, by: Id, of: (Id, Id), boards: &BTreeSet<Id>) -> Outcome {
         self.change_insight(by, of, false, |world, insight, at| world.placed(insight, boards, at))
     }
 
-    pub fn remove_insight(&mut self, by: usize, of: (u64, u64)) -> Outcome {
+    pub fn remove_insight(&mut self, by: Id, of: (Id, Id)) -> Outcome {
         self.change_insight(by, of, false, |_, mut insight, _| {
             insight.tiles.values_mut().for_each(|live| *live = false);
             Ok(Insight { deleted: true, ..insight })
         })
     }
 
-    pub fn restore_insight(&mut self, by: usize, of: (u64, u64)) -> Outcome {
+    pub fn restore_insight(&mut self, by: Id, of: (Id, Id)) -> Outcome {
         self.change_insight(by, of, true, |_, insight, _| Ok(Insight { deleted: false, ..insight }))
     }
 }

@@ -1,29 +1,31 @@
 //! Roles in the model: their members, and the rules that name them.
 
-use super::world::{ADMIN, MEMBER, NAMES, Outcome, Subject, World, answer, invalid, missing};
+use super::world::{
+    ADMIN, Id, MEMBER, NAMES, Outcome, PEOPLE, Subject, World, answer, invalid, missing,
+};
 use crate::prelude::*;
 
 #[derive(Debug, Clone)]
 pub struct Role {
-    pub organization: usize,
+    pub organization: Id,
     pub name: usize,
     pub members: BTreeSet<usize>,
 }
 
 impl World {
     /// Returns the roles of a person in an organization.
-    pub fn roles_of(&self, organization: usize, person: usize) -> BTreeSet<usize> {
+    pub fn roles_of(&self, organization: Id, person: Id) -> BTreeSet<usize> {
         let holds =
             |role: &Role| role.organization == organization && role.members.contains(&person);
         self.file.roles.iter().filter(|(_, role)| holds(role)).map(|(id, _)| *id).collect()
     }
 
     /// Returns whether the organization has the role.
-    pub fn has_role(&self, organization: usize, role: usize) -> bool {
+    pub fn has_role(&self, organization: Id, role: Id) -> bool {
         self.file.roles.get(&role).is_some_and(|role| role.organization == organization)
     }
 
-    pub fn create_role(&mut self, by: usize, organization: usize, name: usize) -> Outcome {
+    pub fn create_role(&mut self, by: Id, organization: Id, name: usize) -> Outcome {
         self.in_organization(by, organization, "organization:write", ADMIN)?;
         let taken = |role: &Role| (role.organization, role.name) == (organization, name);
         if self.file.roles.values().any(taken) {
@@ -35,7 +37,7 @@ impl World {
         answer(201, vec![("/name", json!(NAMES[name])), ("/members", json!([]))])
     }
 
-    pub fn delete_role(&mut self, by: usize, organization: usize, role: usize) -> Outcome {
+    pub fn delete_role(&mut self, by: Id, organization: Id, role: Id) -> Outcome {
         self.in_organization(by, organization, "organization:write", ADMIN)?;
         if !self.has_role(organization, role) {
             return missing("Not found.");
@@ -46,7 +48,7 @@ impl World {
     }
 
     /// Lists each role with the number of its members.
-    pub fn list_roles(&self, by: usize, organization: usize) -> Outcome {
+    pub fn list_roles(&self, by: Id, organization: Id) -> Outcome {
         self.in_organization(by, organization, "organization:read", MEMBER)?;
         let of = self.file.roles.values().filter(|role| role.organization == organization);
         let mut roles: Vec<_> = of.map(|role| (NAMES[role.name], role.members.len())).collect();
@@ -54,13 +56,7 @@ impl World {
         answer(200, vec![("/count", json!(roles.len())), ("roles", json!(roles))])
     }
 
-    pub fn join_role(
-        &mut self,
-        by: usize,
-        organization: usize,
-        role: usize,
-        whom: usize,
-    ) -> Outcome {
+    pub fn join_role(&mut self, by: Id, organization: Id, role: Id, whom: Id) -> Outcome {
         self.in_organization(by, organization, "organization:write", ADMIN)?;
         if !self.has_role(organization, role) {
             return invalid("invalid_input", "Role does not exist.");
@@ -72,16 +68,10 @@ impl World {
         if !found.members.insert(whom) {
             return invalid("invalid_input", "User is already part of the role.");
         }
-        answer(201, vec![("/user/email", json!(super::world::PEOPLE[whom]))])
+        answer(201, vec![("/user/email", json!(PEOPLE[whom]))])
     }
 
-    pub fn leave_role(
-        &mut self,
-        by: usize,
-        organization: usize,
-        role: usize,
-        whom: usize,
-    ) -> Outcome {
+    pub fn leave_role(&mut self, by: Id, organization: Id, role: Id, whom: Id) -> Outcome {
         self.in_organization(by, organization, "organization:write", ADMIN)?;
         let found = self.file.roles.get_mut(&role).filter(|role| role.organization == organization);
         if found.is_some_and(|role| role.members.remove(&whom)) {

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::world::{ADMIN, DAY, Expected, MEMBER, OWNER, Organization, Subject, World};
+use super::world::{
+    ADMIN, Board, DAY, Expected, Id, Key, MEMBER, NAMES, NEWCOMER, OWNER, Organization, PEOPLE,
+    SCOPES, Subject, World,
+};
 
 /// The kind of a step. Most are requests; the last five concern the service and its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,7 +213,7 @@ impl Step {
     }
 
     pub fn scopes(&self) -> usize {
-        self.which % super::world::SCOPES.len()
+        self.which % SCOPES.len()
     }
 
     pub fn days(&self) -> Option<i64> {
@@ -232,17 +235,16 @@ impl Step {
     }
 
     /// The dashboards of an insight.
-    pub fn boards(&self) -> BTreeSet<u64> {
-        let number = |board: usize| u64::try_from(board).expect("few");
-        [self.whom, self.how].into_iter().filter(|board| *board > 0).map(number).collect()
+    pub fn boards(&self) -> BTreeSet<Id> {
+        [self.whom, self.how].into_iter().filter(|board| *board > 0).collect()
     }
 
-    pub fn hours(&self) -> i64 {
+    pub fn hours(&self) -> u64 {
         [1, 25, 80][self.how % 3]
     }
 
     pub fn name(&self) -> usize {
-        self.how % super::world::NAMES.len()
+        self.how % NAMES.len()
     }
 }
 
@@ -252,9 +254,9 @@ impl World {
         let (file, made) = (&self.file, &self.made);
         step.by %= made.keys;
         let organization = step.at % made.organizations;
-        let project = 1 + step.at % usize::try_from(file.next_project).expect("few");
+        let project = 1 + step.at % file.next_project;
         let elsewhere = step.how == 7;
-        let number = |id: u64| usize::try_from(id).expect("few");
+        let place = |own: Option<Id>, other| own.filter(|_| !elsewhere).unwrap_or(other);
         match step.what {
             CreateProject | DeleteOrganization | LetInvite | SetLevel | RemoveMember
             | ListMembers | Invite | ListInvites | ListProjects | AddDomain | ListDomains
@@ -265,30 +267,29 @@ impl World {
                 step.which %= made.invites.max(1);
                 // The newest invite is the most likely to exist.
                 step.which = made.invites.max(1) - 1 - step.which;
-                let own = file.invites.get(&step.which).filter(|_| !elsewhere);
-                step.at = own.map_or(organization, |invite| invite.organization);
+                let own = file.invites.get(&step.which).map(|invite| invite.organization);
+                step.at = place(own, organization);
             }
             RemoveDomain => {
                 step.which %= made.domains.max(1);
-                let own = file.domains.get(&step.which).filter(|_| !elsewhere);
-                step.at = own.map_or(organization, |domain| domain.0);
+                step.at = place(file.domains.get(&step.which).map(|domain| domain.0), organization);
             }
             Pause | Unpause => {
                 step.which %= made.exports.max(1);
-                let own = file.exports.get(&step.which).filter(|_| !elsewhere);
+                let own = file.exports.get(&step.which);
                 let own = own.and_then(|export| file.projects.get(&export.project));
-                step.at = own.map_or(organization, |project| project.organization);
+                step.at = place(own.map(|project| project.organization), organization);
             }
             GetExport => {
                 step.which %= made.exports.max(1);
-                let own = file.exports.get(&step.which).filter(|_| !elsewhere);
-                step.at = own.map_or(project, |export| number(export.project));
+                step.at =
+                    place(file.exports.get(&step.which).map(|export| export.project), project);
             }
             DeleteKey => step.which %= made.keys,
             DeleteRole | JoinRole | LeaveRole => {
                 step.which %= made.roles.max(1);
-                let own = file.roles.get(&step.which).filter(|_| !elsewhere);
-                step.at = own.map_or(organization, |role| role.organization);
+                let own = file.roles.get(&step.which).map(|role| role.organization);
+                step.at = place(own, organization);
             }
             DeleteProject | CloseProject | Grant | GetProject | AddExport | CreateBoard
             | ListBoards | ListInsights => step.at = project,
@@ -302,20 +303,18 @@ impl World {
             }
             GetInsight | RenameInsight | PlaceInsight | RemoveInsight | RestoreInsight
             | RuleInsight => {
-                step.which = 1 + step.which % number(file.next_insight - 1).max(1);
-                let id = u64::try_from(step.which).expect("few");
-                let own = file.insights.get(&id).filter(|_| !elsewhere);
-                step.at = own.map_or(project, |insight| number(insight.project));
+                step.which = 1 + step.which % (file.next_insight - 1).max(1);
+                let own = file.insights.get(&step.which).map(|insight| insight.project);
+                step.at = place(own, project);
                 if step.what == PlaceInsight {
                     self.choose_boards(&mut step);
                 }
             }
             GetBoard | Rename | Pin | Restrict | AddText | Remove | BringBack | AddEditor
             | RemoveEditor | Rule | RuleRole | Share | OpenShared => {
-                step.which = 1 + step.which % number(file.next_board - 1).max(1);
-                let id = u64::try_from(step.which).expect("few");
-                let own = file.boards.get(&id).filter(|_| !elsewhere);
-                step.at = own.map_or(project, |board| number(board.project));
+                step.which = 1 + step.which % (file.next_board - 1).max(1);
+                let own = file.boards.get(&step.which).map(|board| board.project);
+                step.at = place(own, project);
                 if step.what == RuleRole {
                     self.choose_role(&mut step);
                 }
@@ -331,9 +330,9 @@ impl World {
 
     /// Chooses the dashboards of an insight, mostly of its project.
     fn choose_boards(&self, step: &mut Step) {
-        let own = |board: &super::world::Board| usize::try_from(board.project) == Ok(step.at);
-        let boards = self.file.boards.iter().filter(|(_, board)| own(board) && !board.deleted);
-        let boards: Vec<_> = boards.map(|(id, _)| usize::try_from(*id).expect("few")).collect();
+        let own = |board: &Board| board.project == step.at && !board.deleted;
+        let boards = self.file.boards.iter().filter(|(_, board)| own(board));
+        let boards: Vec<_> = boards.map(|(id, _)| *id).collect();
         let pick = |choice: usize| match choice {
             0 => 0,
             7 => 7,
@@ -344,7 +343,7 @@ impl World {
 
     /// Chooses the role of a rule in a project, mostly of its organization.
     fn choose_role(&self, step: &mut Step) {
-        let project = u64::try_from(step.at).ok().and_then(|id| self.file.projects.get(&id));
+        let project = self.file.projects.get(&step.at);
         let organization = project.map_or(0, |project| project.organization);
         let own = self.file.roles.iter().filter(|(_, role)| role.organization == organization);
         let roles: Vec<_> = own.map(|(id, _)| *id).collect();
@@ -355,7 +354,7 @@ impl World {
     /// Chooses a caller and a person that belong to the object.
     fn fit(&self, step: &mut Step) {
         let file = &self.file;
-        let of_project = u64::try_from(step.at).ok().and_then(|id| file.projects.get(&id));
+        let of_project = file.projects.get(&step.at);
         let organization = match step.what {
             CreateOrganization | CreateKey | DeleteKey | Wait | Restart | Backup
             | RestoreServing | RestoreClosed => return,
@@ -372,8 +371,7 @@ impl World {
         let is_member = |person: &usize| found.members.contains_key(person);
         let invited = |step: &Step| file.invites.get(&step.which).map(|invite| invite.person);
         if step.what == AcceptAsSomebodyNew {
-            let newest =
-                file.invites.iter().rev().find(|(_, one)| one.person == super::world::NEWCOMER);
+            let newest = file.invites.iter().rev().find(|(_, one)| one.person == NEWCOMER);
             step.which = newest.map_or(step.which, |(number, _)| *number);
         }
         let asks = |person: &usize| match step.what {
@@ -388,8 +386,7 @@ impl World {
         if matches!(step.what, CreateInsight | PlaceInsight | GrantRole | RuleRole) {
             return;
         }
-        let people = (0..super::world::PEOPLE.len())
-            .filter(|person| is_member(person) != (step.what == Invite));
+        let people = (0..PEOPLE.len()).filter(|person| is_member(person) != (step.what == Invite));
         let people: Vec<_> = people.collect();
         if let Some(person) = people.get(step.whom % people.len().max(1)) {
             step.whom = *person;
@@ -399,8 +396,7 @@ impl World {
     /// Takes a resolved step. Returns `None` for steps that are not requests.
     pub fn take(&mut self, step: &Step) -> Option<Expected> {
         let &Step { by, at, which, whom, .. } = step;
-        let project = u64::try_from(at).expect("few");
-        let board = (project, u64::try_from(which).expect("few"));
+        let (project, board) = (at, (at, which));
         let outcome = match step.what {
             CreateOrganization => self.create_organization(by),
             DeleteOrganization => self.delete_organization(by, at),
@@ -429,10 +425,10 @@ impl World {
             CreateKey => self.create_key(by, step.scopes(), step.days()),
             DeleteKey => self.delete_key(by, which),
             CreateBoard => self.create_board(by, project, step.name(), step.yes()),
-            GetBoard => self.get_board(by, project, board.1),
+            GetBoard => self.get_board(by, project, which),
             ListBoards => self.list_boards(by, project),
             Rename => {
-                let name = super::world::NAMES[step.name()].to_owned();
+                let name = NAMES[step.name()].to_owned();
                 self.change_board(by, board, false, |board| board.name = name)
             }
             Pin => self.change_board(by, board, false, |board| board.pinned = step.yes()),
@@ -444,9 +440,9 @@ impl World {
             RemoveEditor => self.remove_editor(by, board, whom),
             Rule => self.rule_board(by, board, Subject::of(step.ruled()), step.access()),
             Share => self.share(by, board, step.yes()),
-            OpenShared => self.open_shared(board.1, u64::try_from(step.how / 4).expect("few")),
+            OpenShared => self.open_shared(which, step.how / 4),
             CreateInsight => self.create_insight(by, project, step.name(), &step.boards()),
-            GetInsight => self.get_insight(by, project, board.1),
+            GetInsight => self.get_insight(by, project, which),
             ListInsights => self.list_insights(by, project),
             RenameInsight => self.rename_insight(by, board, step.name()),
             PlaceInsight => self.place_insight(by, board, &step.boards()),
@@ -461,7 +457,7 @@ impl World {
             GrantRole => self.grant(by, project, Subject::Role(whom), step.granted()),
             RuleRole => self.rule_board(by, board, Subject::Role(whom), step.access()),
             Wait => {
-                self.now += step.hours() * DAY / 24;
+                self.now += step.hours().cast_signed() * DAY / 24;
                 return None;
             }
             Restart => return None,
@@ -483,31 +479,30 @@ impl World {
         let mut ask = |what, by, at, which, how| {
             asked.push(Step { what, by, at, which, whom: 0, how, fits: false });
         };
-        let number = |id: &u64| usize::try_from(*id).expect("few");
         for by in self.file.keys.keys() {
             for at in 0..self.made.organizations {
                 for what in [ListMembers, ListInvites, ListProjects, ListDomains, ListRoles] {
                     ask(what, *by, at, 0, 0);
                 }
             }
-            for at in self.file.projects.keys().map(number) {
-                ask(GetProject, *by, at, 0, 0);
-                ask(ListBoards, *by, at, 0, 0);
-                ask(ListInsights, *by, at, 0, 0);
+            for at in self.file.projects.keys() {
+                for what in [GetProject, ListBoards, ListInsights] {
+                    ask(what, *by, *at, 0, 0);
+                }
             }
             for (id, insight) in &self.file.insights {
-                ask(GetInsight, *by, number(&insight.project), number(id), 0);
+                ask(GetInsight, *by, insight.project, *id, 0);
             }
             for (id, board) in &self.file.boards {
-                ask(GetBoard, *by, number(&board.project), number(id), 0);
+                ask(GetBoard, *by, board.project, *id, 0);
             }
-            for (number_of, export) in &self.file.exports {
-                ask(GetExport, *by, number(&export.project), *number_of, 0);
+            for (id, export) in &self.file.exports {
+                ask(GetExport, *by, export.project, *id, 0);
             }
         }
         for (id, board) in &self.file.boards {
             for serial in 0..=board.serial {
-                ask(OpenShared, 0, number(&board.project), number(id), 4 * number(&serial));
+                ask(OpenShared, 0, board.project, *id, 4 * serial);
             }
         }
         asked
@@ -515,8 +510,8 @@ impl World {
 
     /// Returns a live key of this person with all scopes.
     fn key_of(&self, person: usize) -> Option<usize> {
-        let live = |key: &super::world::Key| key.ends.is_none_or(|end| self.now < end);
-        let all = |key: &super::world::Key| key.person == person && key.scopes == 0 && live(key);
+        let live = |key: &Key| key.ends.is_none_or(|end| self.now < end);
+        let all = |key: &Key| key.person == person && key.scopes == 0 && live(key);
         self.file.keys.iter().find(|(_, key)| all(key)).map(|(number, _)| *number)
     }
 
@@ -543,20 +538,19 @@ impl World {
     /// Returns steps that make every project private, restrict every dashboard, and remove all members except owners.
     /// After that no other person has any right, so a remaining right shows.
     pub fn exodus(&self) -> Vec<Step> {
-        let (owners, number) = (self.owners(), |id: &u64| usize::try_from(*id).expect("few"));
-        let mut steps = Vec::new();
+        let (owners, mut steps) = (self.owners(), Vec::new());
         let mut add = |what, by: &usize, at, which, whom| {
             steps.push(Step { what, by: *by, at, which, whom, how: 1, fits: false });
         };
         for (id, project) in &self.file.projects {
             if let Some(by) = owners.get(&project.organization) {
-                add(CloseProject, by, number(id), 0, 0);
+                add(CloseProject, by, *id, 0, 0);
             }
         }
         for (id, board) in &self.file.boards {
             let project = self.file.projects.get(&board.project);
             if let Some(by) = project.and_then(|project| owners.get(&project.organization)) {
-                add(Restrict, by, number(&board.project), number(id), 0);
+                add(Restrict, by, board.project, *id, 0);
             }
         }
         for (at, by) in &owners {

@@ -15,6 +15,8 @@ pub const NEWCOMER: usize = 4;
 pub const MEMBER: i64 = 1;
 pub const ADMIN: i64 = 8;
 pub const OWNER: i64 = 15;
+/// The number of a person, or of an object.
+pub type Id = usize;
 /// The scopes of keys, by number.
 pub const SCOPES: [&[&str]; 6] = [
     &["*"],
@@ -72,7 +74,7 @@ pub fn invalid<T>(code: &str, detail: &str) -> Result<T, Expected> {
 
 #[derive(Debug, Clone)]
 pub struct Key {
-    pub person: usize,
+    pub person: Id,
     pub scopes: usize,
     pub ends: Option<i64>,
 }
@@ -85,10 +87,10 @@ pub struct Organization {
 
 #[derive(Debug, Clone)]
 pub struct Invite {
-    pub organization: usize,
-    pub person: usize,
+    pub organization: Id,
+    pub person: Id,
     pub level: i64,
-    pub by: usize,
+    pub by: Id,
     pub ends: i64,
     /// How many invites were created before.
     pub order: usize,
@@ -139,7 +141,7 @@ fn set<T>(
 
 #[derive(Debug, Clone)]
 pub struct Project {
-    pub organization: usize,
+    pub organization: Id,
     pub private: bool,
     /// The people and roles with access, and whether it is access as an admin.
     pub grants: BTreeMap<Subject, bool>,
@@ -148,7 +150,7 @@ pub struct Project {
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "a dashboard has as many flags")]
 pub struct Board {
-    pub project: u64,
+    pub project: Id,
     pub name: String,
     pub maker: usize,
     pub pinned: bool,
@@ -159,12 +161,12 @@ pub struct Board {
     pub rules: Rules,
     pub shared: bool,
     /// How many tokens the dashboard had before.
-    pub serial: u64,
+    pub serial: Id,
 }
 
 #[derive(Debug, Clone)]
 pub struct Export {
-    pub project: u64,
+    pub project: Id,
     pub paused: bool,
 }
 
@@ -176,15 +178,15 @@ pub struct File {
     pub organizations: BTreeMap<usize, Organization>,
     pub invites: BTreeMap<usize, Invite>,
     pub domains: BTreeMap<usize, (usize, usize)>,
-    pub projects: BTreeMap<u64, Project>,
-    pub boards: BTreeMap<u64, Board>,
+    pub projects: BTreeMap<Id, Project>,
+    pub boards: BTreeMap<Id, Board>,
     pub exports: BTreeMap<usize, Export>,
-    pub insights: BTreeMap<u64, Insight>,
+    pub insights: BTreeMap<Id, Insight>,
     pub roles: BTreeMap<usize, Role>,
     /// The ids of the next project, the next dashboard and the next insight.
-    pub next_project: u64,
-    pub next_board: u64,
-    pub next_insight: u64,
+    pub next_project: Id,
+    pub next_board: Id,
+    pub next_insight: Id,
     pub next_invite: usize,
 }
 
@@ -210,7 +212,7 @@ pub struct World {
 /// The caller inside an organization or project.
 #[derive(Debug, Clone)]
 pub struct At {
-    pub person: usize,
+    pub person: Id,
     pub level: i64,
     /// The caller's roles in the organization.
     pub roles: BTreeSet<usize>,
@@ -267,7 +269,7 @@ impl World {
 
     /// Sets the numbers for the objects that the next step creates. `id` is the service's id, if it assigns
     /// numbers.
-    pub fn number(&mut self, number: usize, id: Option<u64>) {
+    pub fn number(&mut self, number: Id, id: Option<Id>) {
         let made = &mut self.made;
         made.keys = number;
         made.organizations = number;
@@ -282,7 +284,7 @@ impl World {
     }
 
     /// Returns the key, if it is valid.
-    fn key(&self, by: usize) -> Result<&Key, Expected> {
+    fn key(&self, by: Id) -> Result<&Key, Expected> {
         let live = |key: &&Key| key.ends.is_none_or(|end| self.now < end);
         let text = "Personal API key found in request Authorization header is invalid.";
         match self.file.keys.get(&by).filter(live) {
@@ -291,7 +293,7 @@ impl World {
         }
     }
 
-    fn require_scope(&self, by: usize, scope: &str) -> Result<(), Expected> {
+    fn require_scope(&self, by: Id, scope: &str) -> Result<(), Expected> {
         if allows(self.key(by)?.scopes, scope) {
             return Ok(());
         }
@@ -300,8 +302,8 @@ impl World {
 
     pub fn in_organization(
         &self,
-        by: usize,
-        organization: usize,
+        by: Id,
+        organization: Id,
         scope: &str,
         least: i64,
     ) -> Result<At, Expected> {
@@ -320,12 +322,12 @@ impl World {
     }
 
     /// Returns the project, if its organization exists.
-    fn live_project(&self, id: u64) -> Option<&Project> {
+    fn live_project(&self, id: Id) -> Option<&Project> {
         let project = self.file.projects.get(&id)?;
         self.file.organizations.contains_key(&project.organization).then_some(project)
     }
 
-    fn sees(&self, project: &Project, person: usize) -> Option<At> {
+    fn sees(&self, project: &Project, person: Id) -> Option<At> {
         let level = *self.file.organizations.get(&project.organization)?.members.get(&person)?;
         let at = At { person, level, roles: self.roles_of(project.organization, person) };
         let granted = self.granted(project, person).is_some();
@@ -333,14 +335,14 @@ impl World {
     }
 
     /// Returns the access to a project that rules give a person and their roles, and whether it is access as an admin.
-    pub fn granted(&self, project: &Project, person: usize) -> Option<bool> {
+    pub fn granted(&self, project: &Project, person: Id) -> Option<bool> {
         let roles = self.roles_of(project.organization, person).into_iter().map(Subject::Role);
         let subjects = roles.chain([Subject::Person(person)]);
         subjects.filter_map(|subject| project.grants.get(&subject).copied()).max()
     }
 
     /// Checks access to what is inside a project.
-    pub fn in_project(&self, by: usize, id: u64, scope: &str) -> Result<At, Expected> {
+    pub fn in_project(&self, by: Id, id: Id, scope: &str) -> Result<At, Expected> {
         let person = self.key(by)?.person;
         let Some(project) = self.live_project(id) else { return missing("Project not found.") };
         self.require_scope(by, scope)?;
@@ -348,7 +350,7 @@ impl World {
     }
 
     /// Checks access to the project itself.
-    fn at_project(&self, by: usize, id: u64, scope: &str) -> Result<At, Expected> {
+    fn at_project(&self, by: Id, id: Id, scope: &str) -> Result<At, Expected> {
         let person = self.key(by)?.person;
         let Some(project) = self.live_project(id) else { return missing("Not found.") };
         self.require_scope(by, scope)?;
@@ -373,14 +375,14 @@ impl World {
     }
 
     /// Returns a dashboard of the project that is not deleted.
-    pub fn board(&self, project: u64, id: u64) -> Option<&Board> {
+    pub fn board(&self, project: Id, id: Id) -> Option<&Board> {
         self.file.boards.get(&id).filter(|board| board.project == project && !board.deleted)
     }
 
     fn edited(
         &mut self,
-        by: usize,
-        (project, id): (u64, u64),
+        by: Id,
+        (project, id): (Id, Id),
         scope: &str,
         none: &str,
     ) -> Result<(At, &mut Board), Expected> {
@@ -396,7 +398,7 @@ impl World {
 
 // Organizations, members, invites.
 impl World {
-    pub fn create_organization(&mut self, by: usize) -> Outcome {
+    pub fn create_organization(&mut self, by: Id) -> Outcome {
         let person = self.key(by)?.person;
         self.require_scope(by, "organization:write")?;
         let members = BTreeMap::from([(person, OWNER)]);
@@ -408,26 +410,20 @@ impl World {
         answer(201, vec![("/membership_level", json!(OWNER))])
     }
 
-    pub fn delete_organization(&mut self, by: usize, organization: usize) -> Outcome {
+    pub fn delete_organization(&mut self, by: Id, organization: Id) -> Outcome {
         self.in_organization(by, organization, "organization:write", OWNER)?;
         self.file.organizations.remove(&organization);
         answer(204, vec![])
     }
 
-    pub fn let_invite(&mut self, by: usize, organization: usize, may: bool) -> Outcome {
+    pub fn let_invite(&mut self, by: Id, organization: Id, may: bool) -> Outcome {
         self.in_organization(by, organization, "organization:write", ADMIN)?;
         let found = self.file.organizations.get_mut(&organization).expect("an object found before");
         found.members_can_invite = may;
         answer(200, vec![("/members_can_invite", json!(may))])
     }
 
-    pub fn set_level(
-        &mut self,
-        by: usize,
-        organization: usize,
-        whom: usize,
-        level: i64,
-    ) -> Outcome {
+    pub fn set_level(&mut self, by: Id, organization: Id, whom: Id, level: i64) -> Outcome {
         let at = self.in_organization(by, organization, "organization_member:write", MEMBER)?;
         let members = &mut self.file.organizations.get_mut(&organization).expect("found").members;
         let Some(old) = members.get(&whom).copied() else { return missing("Not found.") };
@@ -444,7 +440,7 @@ impl World {
         answer(200, vec![("/level", json!(level)), ("/user/email", json!(PEOPLE[whom]))])
     }
 
-    fn require_reach(at: &At, whom: usize, level: i64) -> Result<(), Expected> {
+    fn require_reach(at: &At, whom: Id, level: i64) -> Result<(), Expected> {
         if whom == at.person || (at.administers() && level <= at.level) {
             return Ok(());
         }
@@ -454,7 +450,7 @@ impl World {
         deny("You can only edit others with level lower or equal to you.")
     }
 
-    pub fn remove_member(&mut self, by: usize, organization: usize, whom: usize) -> Outcome {
+    pub fn remove_member(&mut self, by: Id, organization: Id, whom: Id) -> Outcome {
         let at = self.in_organization(by, organization, "organization_member:write", MEMBER)?;
         let members = &mut self.file.organizations.get_mut(&organization).expect("found").members;
         let Some(level) = members.get(&whom).copied() else { return missing("Not found.") };
@@ -470,7 +466,7 @@ impl World {
     }
 
     /// Removes what names a person or a role in an organization.
-    pub fn forget(&mut self, organization: usize, subject: Subject) {
+    pub fn forget(&mut self, organization: Id, subject: Subject) {
         let File { projects, boards, insights, roles, .. } = &mut self.file;
         let mut own = BTreeSet::new();
         for (id, project) in projects.iter_mut().filter(|(_, one)| one.organization == organization)
@@ -493,7 +489,7 @@ impl World {
         }
     }
 
-    pub fn list_members(&self, by: usize, organization: usize) -> Outcome {
+    pub fn list_members(&self, by: Id, organization: Id) -> Outcome {
         self.in_organization(by, organization, "organization_member:read", MEMBER)?;
         let members = &self.file.organizations[&organization].members;
         let mut shown: Vec<_> =
@@ -504,8 +500,8 @@ impl World {
 
     pub fn invite(
         &mut self,
-        by: usize,
-        organization: usize,
+        by: Id,
+        organization: Id,
         (whom, level, combine): (usize, i64, bool),
     ) -> Outcome {
         let at = self.in_organization(by, organization, "organization_member:write", MEMBER)?;
@@ -539,12 +535,12 @@ impl World {
         answer(201, vec![address, ("/level", json!(level)), ("/is_expired", json!(false))])
     }
 
-    fn pending(&self, organization: usize, whom: usize) -> Option<usize> {
+    fn pending(&self, organization: Id, whom: Id) -> Option<usize> {
         let of = |invite: &Invite| (invite.organization, invite.person) == (organization, whom);
         self.file.invites.iter().find(|(_, invite)| of(invite)).map(|(number, _)| *number)
     }
 
-    pub fn withdraw(&mut self, by: usize, organization: usize, invite: usize) -> Outcome {
+    pub fn withdraw(&mut self, by: Id, organization: Id, invite: Id) -> Outcome {
         self.in_organization(by, organization, "organization_member:write", MEMBER)?;
         match self.file.invites.get(&invite) {
             Some(found) if found.organization == organization => {
@@ -555,7 +551,7 @@ impl World {
         }
     }
 
-    pub fn list_invites(&self, by: usize, organization: usize) -> Outcome {
+    pub fn list_invites(&self, by: Id, organization: Id) -> Outcome {
         self.in_organization(by, organization, "organization_member:read", MEMBER)?;
         let of = |invite: &&Invite| invite.organization == organization;
         let mut found: Vec<_> = self.file.invites.values().filter(of).collect();
@@ -611,20 +607,20 @@ impl World {
 
 // Projects, domains, exports, keys.
 impl World {
-    fn add_project(&mut self, organization: usize, private: bool) -> u64 {
+    fn add_project(&mut self, organization: Id, private: bool) -> Id {
         let id = self.file.next_project;
         self.file.next_project += 1;
         self.file.projects.insert(id, Project { organization, private, grants: BTreeMap::new() });
         id
     }
 
-    pub fn create_project(&mut self, by: usize, organization: usize, private: bool) -> Outcome {
+    pub fn create_project(&mut self, by: Id, organization: Id, private: bool) -> Outcome {
         self.in_organization(by, organization, "project:write", ADMIN)?;
         let id = self.add_project(organization, private);
         answer(201, vec![("/id", json!(id)), ("/access_control", json!(private))])
     }
 
-    pub fn delete_project(&mut self, by: usize, id: u64) -> Outcome {
+    pub fn delete_project(&mut self, by: Id, id: Id) -> Outcome {
         let at = self.at_project(by, id, "project:write")?;
         if !at.administers() {
             return deny(NO_LEVEL);
@@ -633,7 +629,7 @@ impl World {
         answer(204, vec![])
     }
 
-    pub fn close_project(&mut self, by: usize, id: u64, private: bool) -> Outcome {
+    pub fn close_project(&mut self, by: Id, id: Id, private: bool) -> Outcome {
         let at = self.at_project(by, id, "project:write")?;
         let administers = at.administers();
         let project = self.file.projects.get_mut(&id).expect("an object found before");
@@ -647,7 +643,7 @@ impl World {
     }
 
     /// Grants access to a project, as an admin or a member, or removes it.
-    pub fn grant(&mut self, by: usize, id: u64, subject: Subject, level: Option<bool>) -> Outcome {
+    pub fn grant(&mut self, by: Id, id: Id, subject: Subject, level: Option<bool>) -> Outcome {
         let at = self.in_project(by, id, "access_control:write")?;
         let project = &self.file.projects[&id];
         if !at.administers() && self.granted(project, at.person) != Some(true) {
@@ -658,22 +654,22 @@ impl World {
         set(grants, subject, level, |admin| if *admin { "admin" } else { "member" })
     }
 
-    pub fn get_project(&self, by: usize, id: u64) -> Outcome {
+    pub fn get_project(&self, by: Id, id: Id) -> Outcome {
         self.at_project(by, id, "project:read")?;
         let private = self.file.projects[&id].private;
         answer(200, vec![("/id", json!(id)), ("/access_control", json!(private))])
     }
 
-    pub fn list_projects(&self, by: usize, organization: usize) -> Outcome {
+    pub fn list_projects(&self, by: Id, organization: Id) -> Outcome {
         let at = self.in_organization(by, organization, "project:read", MEMBER)?;
-        let seen = |(_, project): &(&u64, &Project)| {
+        let seen = |(_, project): &(&Id, &Project)| {
             project.organization == organization && self.sees(project, at.person).is_some()
         };
         let ids: Vec<_> = self.file.projects.iter().filter(seen).map(|(id, _)| *id).collect();
         answer(200, vec![("/count", json!(ids.len())), ("ids", json!(ids))])
     }
 
-    pub fn add_domain(&mut self, by: usize, organization: usize, name: usize) -> Outcome {
+    pub fn add_domain(&mut self, by: Id, organization: Id, name: usize) -> Outcome {
         self.in_organization(by, organization, "organization:write", ADMIN)?;
         let live = |of: &usize| self.file.organizations.contains_key(of);
         if self.file.domains.values().any(|(of, taken)| *taken == name && live(of)) {
@@ -684,7 +680,7 @@ impl World {
         answer(201, vec![("/domain", json!(NAMES[name])), ("/is_verified", json!(false))])
     }
 
-    pub fn remove_domain(&mut self, by: usize, organization: usize, domain: usize) -> Outcome {
+    pub fn remove_domain(&mut self, by: Id, organization: Id, domain: Id) -> Outcome {
         self.in_organization(by, organization, "organization:write", ADMIN)?;
         match self.file.domains.get(&domain) {
             Some((of, _)) if *of == organization => {
@@ -695,7 +691,7 @@ impl World {
         }
     }
 
-    pub fn list_domains(&self, by: usize, organization: usize) -> Outcome {
+    pub fn list_domains(&self, by: Id, organization: Id) -> Outcome {
         self.in_organization(by, organization, "organization:read", MEMBER)?;
         let of = self.file.domains.values().filter(|(of, _)| *of == organization);
         let mut names: Vec<_> = of.map(|(_, name)| NAMES[*name]).collect();
@@ -703,7 +699,7 @@ impl World {
         answer(200, vec![("/count", json!(names.len())), ("domains", json!(names))])
     }
 
-    pub fn add_export(&mut self, by: usize, project: u64) -> Outcome {
+    pub fn add_export(&mut self, by: Id, project: Id) -> Outcome {
         self.in_project(by, project, "batch_export:write")?;
         self.file.exports.insert(self.made.exports, Export { project, paused: false });
         self.made.exports += 1;
@@ -711,13 +707,7 @@ impl World {
     }
 
     /// Pauses or unpauses an export of an organization.
-    pub fn pause(
-        &mut self,
-        by: usize,
-        organization: usize,
-        export: usize,
-        paused: bool,
-    ) -> Outcome {
+    pub fn pause(&mut self, by: Id, organization: Id, export: Id, paused: bool) -> Outcome {
         let at = self.in_organization(by, organization, "batch_export:write", MEMBER)?;
         let project = self.file.exports.get(&export).map(|export| export.project);
         let project = project.and_then(|id| self.live_project(id));
@@ -731,7 +721,7 @@ impl World {
         answer(200, vec![])
     }
 
-    pub fn get_export(&self, by: usize, project: u64, export: usize) -> Outcome {
+    pub fn get_export(&self, by: Id, project: Id, export: Id) -> Outcome {
         self.in_project(by, project, "batch_export:read")?;
         match self.file.exports.get(&export).filter(|export| export.project == project) {
             Some(export) => answer(200, vec![("/paused", json!(export.paused))]),
@@ -748,7 +738,7 @@ impl World {
         !outlives && SCOPES[scopes].iter().all(|scope| allows(holder.scopes, scope))
     }
 
-    pub fn create_key(&mut self, by: usize, scopes: usize, days: Option<i64>) -> Outcome {
+    pub fn create_key(&mut self, by: Id, scopes: usize, days: Option<i64>) -> Outcome {
         let holder = self.key(by)?.clone();
         self.require_scope(by, "personal_api_key:write")?;
         let ends = days.map_or(holder.ends, |days| Some(self.now + days * DAY));
@@ -762,7 +752,7 @@ impl World {
         answer(201, vec![("/scopes", json!(shown))])
     }
 
-    pub fn delete_key(&mut self, by: usize, key: usize) -> Outcome {
+    pub fn delete_key(&mut self, by: Id, key: Id) -> Outcome {
         let holder = self.key(by)?.clone();
         self.require_scope(by, "personal_api_key:write")?;
         let own = self.file.keys.get(&key).filter(|key| key.person == holder.person);
@@ -777,7 +767,7 @@ impl World {
 
 // Dashboards.
 impl World {
-    fn shown(&self, id: u64, at: &At) -> Vec<(&'static str, Value)> {
+    fn shown(&self, id: Id, at: &At) -> Vec<(&'static str, Value)> {
         let board = &self.file.boards[&id];
         vec![
             ("/id", json!(id)),
@@ -793,13 +783,7 @@ impl World {
         ]
     }
 
-    pub fn create_board(
-        &mut self,
-        by: usize,
-        project: u64,
-        name: usize,
-        restricted: bool,
-    ) -> Outcome {
+    pub fn create_board(&mut self, by: Id, project: Id, name: usize, restricted: bool) -> Outcome {
         let at = self.in_project(by, project, "dashboard:write")?;
         let id = self.file.next_board;
         self.file.next_board += 1;
@@ -820,7 +804,7 @@ impl World {
         answer(201, self.shown(id, &at))
     }
 
-    pub fn get_board(&self, by: usize, project: u64, id: u64) -> Outcome {
+    pub fn get_board(&self, by: Id, project: Id, id: Id) -> Outcome {
         let at = self.in_project(by, project, "dashboard:read")?;
         let Some(board) = self.board(project, id) else { return missing("Not found.") };
         if Self::access(board, &at) < VIEWER {
@@ -829,9 +813,9 @@ impl World {
         answer(200, self.shown(id, &at))
     }
 
-    pub fn list_boards(&self, by: usize, project: u64) -> Outcome {
+    pub fn list_boards(&self, by: Id, project: Id) -> Outcome {
         let at = self.in_project(by, project, "dashboard:read")?;
-        let seen = |(_, board): &(&u64, &Board)| {
+        let seen = |(_, board): &(&Id, &Board)| {
             board.project == project && !board.deleted && Self::access(board, &at) >= VIEWER
         };
         let mut boards: Vec<_> = self.file.boards.iter().filter(seen).collect();
@@ -843,8 +827,8 @@ impl World {
     /// Changes a dashboard. `restricts` is true if the change affects its restriction level.
     pub fn change_board(
         &mut self,
-        by: usize,
-        of: (u64, u64),
+        by: Id,
+        of: (Id, Id),
         restricts: bool,
         change: impl FnOnce(&mut Board),
     ) -> Outcome {
@@ -860,7 +844,7 @@ impl World {
         answer(200, self.shown(of.1, &at))
     }
 
-    pub fn bring_back(&mut self, by: usize, (project, id): (u64, u64)) -> Outcome {
+    pub fn bring_back(&mut self, by: Id, (project, id): (Id, Id)) -> Outcome {
         let at = self.in_project(by, project, "dashboard:write")?;
         let found = self.file.boards.get_mut(&id).filter(|board| board.project == project);
         let Some(board) = found else { return missing("Not found.") };
@@ -872,7 +856,7 @@ impl World {
         answer(200, self.shown(id, &at))
     }
 
-    pub fn add_editor(&mut self, by: usize, of: (u64, u64), whom: usize) -> Outcome {
+    pub fn add_editor(&mut self, by: Id, of: (Id, Id), whom: Id) -> Outcome {
         let known = self.file.accounts.contains(&whom);
         let project = self.live_project(of.0).cloned();
         let other = project.and_then(|project| self.sees(&project, whom));
@@ -898,7 +882,7 @@ impl World {
         answer(201, vec![("/level", json!(37)), ("/user/email", json!(PEOPLE[whom]))])
     }
 
-    pub fn remove_editor(&mut self, by: usize, of: (u64, u64), whom: usize) -> Outcome {
+    pub fn remove_editor(&mut self, by: Id, of: (Id, Id), whom: Id) -> Outcome {
         let (_, board) = self.edited(by, of, "dashboard:write", "Dashboard not found.")?;
         if !board.editors.contains(&whom) {
             return missing("Not found.");
@@ -915,8 +899,8 @@ impl World {
     /// Sets or removes an access rule on a dashboard.
     pub fn rule_board(
         &mut self,
-        by: usize,
-        (project, id): (u64, u64),
+        by: Id,
+        (project, id): (Id, Id),
         subject: Subject,
         level: Option<usize>,
     ) -> Outcome {
@@ -930,8 +914,8 @@ impl World {
     /// Sets or removes an access rule on an insight.
     pub fn rule_insight(
         &mut self,
-        by: usize,
-        (project, id): (u64, u64),
+        by: Id,
+        (project, id): (Id, Id),
         subject: Subject,
         level: Option<usize>,
     ) -> Outcome {
@@ -948,7 +932,7 @@ impl World {
     /// Requires that the caller, who has this level on an object of the project, may set a rule for the subject.
     fn require_manage(
         &self,
-        project: u64,
+        project: Id,
         level: usize,
         subject: Subject,
         at: &At,
@@ -961,7 +945,7 @@ impl World {
     }
 
     /// Requires that a person is a member of the organization, and that a role is one of it.
-    fn require_subject(&self, organization: usize, subject: Subject) -> Result<(), Expected> {
+    fn require_subject(&self, organization: Id, subject: Subject) -> Result<(), Expected> {
         let members = &self.file.organizations[&organization].members;
         match subject {
             Subject::Person(whom) if !members.contains_key(&whom) => {
@@ -974,7 +958,7 @@ impl World {
         }
     }
 
-    pub fn share(&mut self, by: usize, (project, id): (u64, u64), enabled: bool) -> Outcome {
+    pub fn share(&mut self, by: Id, (project, id): (Id, Id), enabled: bool) -> Outcome {
         let at = self.in_project(by, project, "sharing_configuration:write")?;
         let Some(board) = self.board(project, id) else { return missing("Dashboard not found.") };
         if Self::require_edit(board, &at).is_err() {
@@ -989,7 +973,7 @@ impl World {
     }
 
     /// Opens the public page with the token of this number.
-    pub fn open_shared(&self, id: u64, serial: u64) -> Outcome {
+    pub fn open_shared(&self, id: Id, serial: Id) -> Outcome {
         let board = self.file.boards.get(&id).filter(|board| {
             let there = !board.deleted && self.live_project(board.project).is_some();
             there && board.shared && board.serial == serial
