@@ -32,7 +32,8 @@ pub use crate::support::invites::invite;
 pub use crate::support::metrics::Numbers;
 pub use crate::support::postgres::{ROLE, Schema, Server as Postgres};
 pub use crate::support::process::{
-    CommandOutput, Connection, DataFolder, Server, connect_from, id_and_name, request, until,
+    CommandOutput, Connection, DataFolder, Served, Server, connect_from, id_and_name, request,
+    until,
 };
 pub use crate::support::sharing::Board;
 pub use crate::support::signup::Offer;

@@ -371,13 +371,32 @@ impl Server {
         self.send("POST", path, key, Some(body))
     }
 
-    /// Returns the ids and names of all dashboards of a project, read page by page.
+    /// Returns the ids and names of all dashboards in this list, read page by page.
     #[track_caller]
-    pub fn dashboards(&self, project: &Value, key: &str) -> Vec<(u64, String)> {
+    pub fn dashboards(&self, list: &str, key: &str) -> Vec<(u64, String)> {
         let mut connection = self.connect();
         let get = |path: &str| connection.send("GET", path, key, None).expect("an answer").ok();
-        let (rows, _) = all_rows(&format!("/api/projects/{project}/dashboards/"), get);
-        rows.iter().map(id_and_name).collect()
+        all_rows(list, get).0.iter().map(id_and_name).collect()
+    }
+}
+
+/// A server of a new workspace.
+pub struct Served {
+    pub server: Server,
+    pub site: DataFolder,
+    /// The owner's key.
+    pub key: String,
+    /// The path of the dashboards of the first project.
+    pub dashboards: String,
+}
+
+impl Served {
+    /// Serves a new workspace with these further arguments.
+    pub fn with(args: &[&str]) -> Self {
+        let (site, made) = DataFolder::with_workspace();
+        let key = made["api_key"].as_str().expect("a key").to_owned();
+        let dashboards = format!("/api/projects/{}/dashboards/", made["project_id"]);
+        Self { server: site.serve(args), site, key, dashboards }
     }
 }
 

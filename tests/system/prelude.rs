@@ -24,8 +24,8 @@ pub use crate::support::console::Visitor;
 pub use crate::support::dns::Dns;
 pub use crate::support::objects::Objects;
 pub use crate::support::process::{
-    CommandOutput, Connection, DataFolder, NOBODY, STEWARD, Server, TEST_TIMEOUT, as_nobody,
-    cleared, own_address, tool, until,
+    CommandOutput, Connection, DataFolder, NOBODY, STEWARD, Served, Server, TEST_TIMEOUT,
+    as_nobody, cleared, own_address, tool, until,
 };
 pub use crate::support::sharing::Board;
 pub use crate::support::smtp::MailServer;

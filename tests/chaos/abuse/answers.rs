@@ -403,15 +403,12 @@ pub fn shared_dashboard(
 
 #[test]
 fn many_clients_that_never_read_do_not_block_the_service() {
-    let (site, made) = DataFolder::with_workspace();
-    let server = site.serve(&[]);
-    let key = made["api_key"].as_str().expect("a key");
+    let Served { site: _site, server, key, dashboards: list } = Served::with(&[]);
     // Each character has four bytes.
     let tile = json!({ "text": { "body": "\u{1f9f1}".repeat(3_990) } });
-    let list = format!("/api/projects/{}/dashboards/", made["project_id"]);
-    let (id, token) = shared_dashboard(&server, (&list, key), &tile, (9, 55));
+    let (id, token) = shared_dashboard(&server, (&list, &key), &tile, (9, 55));
     let page = format!("/shared/{token}.json");
-    let small = server.get("/api/users/@me/", key).ok();
+    let small = server.get("/api/users/@me/", &key).ok();
     let before = server.memory("VmRSS:");
 
     // Uses four addresses, so that the limit on connections per address does not apply first.
@@ -427,8 +424,8 @@ fn many_clients_that_never_read_do_not_block_the_service() {
     assert!(most < 512 * MIB, "{most_mib} MiB");
 
     // Other clients are served in the meantime, with a key and without one.
-    assert_eq!(server.get("/api/users/@me/", key).ok(), small);
-    let whole = server.get(&format!("{list}{id}/"), key);
+    assert_eq!(server.get("/api/users/@me/", &key).ok(), small);
+    let whole = server.get(&format!("{list}{id}/"), &key);
     assert!(whole.status == 200 && whole.body.len() > 7 * MIB, "{}", whole.status);
     let public = server.get(&page, "");
     assert!(public.status == 200 && public.body.len() > 7 * MIB, "{}", public.status);
@@ -459,13 +456,10 @@ fn forget_peak(server: &Server) {
 /// Tests layouts with few bytes per value. Parsed at once, they take a hundred times the memory of the response.
 #[test]
 fn dense_dashboard_uses_memory_proportional_to_its_response() {
-    let (site, made) = DataFolder::with_workspace();
-    let server = site.serve(&[]);
-    let key = made["api_key"].as_str().expect("a key");
+    let Served { site: _site, server, key, dashboards: list } = Served::with(&[]);
     let layouts: Value = serde_json::from_str(&dense(32_000)).expect("JSON");
     let tile = json!({ "text": { "body": "x" }, "layouts": { "q": { "a": layouts } } });
-    let list = format!("/api/projects/{}/dashboards/", made["project_id"]);
-    let (id, token) = shared_dashboard(&server, (&list, key), &tile, (10, 5));
+    let (id, token) = shared_dashboard(&server, (&list, &key), &tile, (10, 5));
     let one = format!("{list}{id}/");
     let json = format!("/shared/{token}.json");
     let answer = server.get(&json, "").body.len();
@@ -479,10 +473,10 @@ fn dense_dashboard_uses_memory_proportional_to_its_response() {
         assert!(growth < 16 * answer, "{what}: {} MiB", growth / MIB);
     };
     let rename = json!({ "name": "again" });
-    server.send("PATCH", &one, key, Some(&rename)).ok();
+    server.send("PATCH", &one, &key, Some(&rename)).ok();
     peak("JSON", &|| assert_eq!(server.get(&json, "").status, 200));
     peak("HTML", &|| assert_eq!(server.get(&format!("/shared/{token}"), "").status, 200));
-    let get = || server.get(&one, key).ok();
+    let get = || server.get(&one, &key).ok();
     let ids = || {
         get()["tiles"]
             .as_array()
@@ -495,6 +489,6 @@ fn dense_dashboard_uses_memory_proportional_to_its_response() {
     for change in
         [json!({ "deleted": true }), json!({ "deleted": false }), json!({ "tiles": emptied })]
     {
-        peak("change", &|| drop(server.send("PATCH", &one, key, Some(&change)).ok()));
+        peak("change", &|| drop(server.send("PATCH", &one, &key, Some(&change)).ok()));
     }
 }

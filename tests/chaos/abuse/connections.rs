@@ -15,19 +15,7 @@ const ATTACKER: &str = "127.0.0.2";
 const VICTIM: &str = "127.0.0.3";
 const NEWCOMER: &str = "127.0.0.4";
 
-/// A server, and clients with different addresses.
-struct Served {
-    made: Value,
-    server: Server,
-    site: DataFolder,
-}
-
 impl Served {
-    fn with(args: &[&str]) -> Self {
-        let (site, made) = DataFolder::with_workspace();
-        Self { server: site.serve(args), made, site }
-    }
-
     /// Opens a connection from this address.
     fn connect_from(&self, address: &str) -> Connection {
         let stream = connect_from(address, self.server.address).expect("a connection");
@@ -46,17 +34,16 @@ impl Served {
 
     /// Opens a connection with an unfinished request: the server waits for its body.
     fn busy_from(&self, address: &str) -> Connection {
-        let path = format!("/api/projects/{}/dashboards/", self.made["project_id"]);
         let mut connection = self.connect_from(address);
-        connection.begin(&path, self.made["api_key"].as_str().expect("a key"), BODY.len());
+        connection.begin(&self.dashboards, &self.key, BODY.len());
         connection
     }
 
-    fn dashboards(&self) -> Value {
-        let path = format!("/api/projects/{}/dashboards/", self.made["project_id"]);
-        let key = self.made["api_key"].as_str().expect("a key");
+    /// Returns the number of dashboards that a victim sees.
+    fn count(&self) -> Value {
         let mut victim = self.connect_from(VICTIM);
-        victim.send("GET", &path, key, None).expect("an answer").ok()["count"].clone()
+        let list = victim.send("GET", &self.dashboards, &self.key, None).expect("an answer");
+        list.ok()["count"].clone()
     }
 }
 
@@ -71,7 +58,7 @@ fn is_served(connection: &mut Connection) {
 fn idle_connections_of_one_address_do_not_block_others() {
     let served = Served::with(&["--connections", "32", "--connections-per-address", "8"]);
     let mut idle = served.idle_from(ATTACKER, 40);
-    assert_eq!(served.dashboards(), 0);
+    assert_eq!(served.count(), 0);
     assert_eq!(served.server.get("/_livez", "").status, 200, "a health probe must be served");
     until("32 of 40 connections are closed", || {
         (idle.iter().filter(|connection| connection.is_closed_now()).count() >= 32).then_some(())
@@ -124,7 +111,7 @@ fn active_requests_are_never_aborted_for_new_connections() {
         connection.write(BODY).expect("sent");
         assert_eq!(connection.reply().expect("an answer").status, 201);
     }
-    assert_eq!(served.dashboards(), 4);
+    assert_eq!(served.count(), 4);
     let log = served.server.stop();
     let lines = log.matches("connections were refused").count();
     assert!((1..REFUSED).contains(&lines), "{lines} log lines for {REFUSED} refusals");

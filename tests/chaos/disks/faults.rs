@@ -7,8 +7,8 @@ use crate::support::process::{DataFolder, Server, until};
 /// Makes the file of a server unwritable, and writable again if it `heals`, before the server ends.
 fn ends_with_everything(heals: bool, end: impl FnOnce(Server)) {
     let (site, made) = DataFolder::with_workspace();
-    let (project, key) = (&made["project_id"], made["api_key"].as_str().expect("a key"));
-    let path = format!("/api/projects/{project}/dashboards/");
+    let key = made["api_key"].as_str().expect("a key");
+    let path = format!("/api/projects/{}/dashboards/", made["project_id"]);
     let server = site.serve_limited(|_| {});
     let mut acknowledged = Acknowledged::default();
     let mut tried = 0;
@@ -34,12 +34,12 @@ fn ends_with_everything(heals: bool, end: impl FnOnce(Server)) {
         for _ in 0..10 {
             assert_eq!(create(), 201);
         }
-        acknowledged.assert_shown(&server.dashboards(project, key));
+        acknowledged.assert_shown(&server.dashboards(&path, key));
         site.check();
     }
     end(server);
     site.check();
-    acknowledged.assert_shown(&site.serve(&[]).dashboards(project, key));
+    acknowledged.assert_shown(&site.serve(&[]).dashboards(&path, key));
 }
 
 #[test]

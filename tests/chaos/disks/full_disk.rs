@@ -94,7 +94,7 @@ fn full_file_system_rejects_writes_while_full_and_loses_nothing() {
             (create(round * 1000 + 999) == 201).then_some(())
         });
     }
-    acknowledged.assert_shown(&server.dashboards(project, key));
+    acknowledged.assert_shown(&server.dashboards(&path, key));
     let data = small.path("steward.redb").into_os_string().into_string().expect("text");
     assert_eq!(small.site.json(&["check", "--data", &data])["problem_count"], 0);
     let log = small.server.stop();

@@ -303,12 +303,10 @@ fn mail_test_fails_with_one_line() {
 #[test]
 fn mail_test_does_not_send_queued_messages() {
     let mut server = MailServer::start();
-    let (site, made) = DataFolder::with_workspace();
-    let serving = site.serve(&ELSEWHERE);
+    let Served { site, server: serving, key, .. } = Served::with(&ELSEWHERE);
     for to in ["ann@corp.example", "eva@corp.example"] {
         let invites = "/api/organizations/@current/invites/";
-        let key = made["api_key"].as_str().unwrap();
-        serving.post(invites, key, &json!({ "target_email": to })).ok();
+        serving.post(invites, &key, &json!({ "target_email": to })).ok();
     }
     serving.stop();
     run(&site, &TEST, &flags(&server)).json();

@@ -19,15 +19,17 @@ pub struct TestSetup {
     pub site: DataFolder,
     made: Value,
     pub key: String,
-    pub project: Value,
+    /// The path of the dashboards of the first project.
+    pub dashboards: String,
 }
 
 impl TestSetup {
     pub fn new(serving: bool) -> Self {
         let (site, made) = DataFolder::with_workspace();
         let key = made["api_key"].as_str().expect("a key").to_owned();
+        let dashboards = format!("/api/projects/{}/dashboards/", made["project_id"]);
         let server = serving.then(|| site.serve(&[]));
-        Self { server, site, key, project: made["project_id"].clone(), made }
+        Self { server, site, key, dashboards, made }
     }
 
     /// Calls `act` with the server, or with a server that runs only for this call.
@@ -435,9 +437,7 @@ fn check_reports_what_it_read() {
 #[test]
 fn check_of_a_damaged_file_exits_with_1_beside_a_server_and_without_one() {
     const NAME: &str = "Needle in a haystack";
-    let TestSetup { site, key, project, .. } = TestSetup::new(false);
-    let path = format!("/api/projects/{project}/dashboards/");
-    let server = site.serve(&[]);
+    let Served { site, server, key, dashboards: path } = Served::with(&[]);
     server.post(&path, &key, &json!({ "name": NAME })).ok();
     server.stop();
     let mut bytes = fs::read(site.data()).unwrap();

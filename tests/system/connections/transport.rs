@@ -4,31 +4,12 @@ use std::io::ErrorKind;
 
 use crate::prelude::*;
 
-struct Served {
-    made: Value,
-    server: Server,
-    _site: DataFolder,
-}
-
 impl Served {
-    fn with(args: &[&str]) -> Self {
-        let (site, made) = DataFolder::with_workspace();
-        Self { server: site.serve(args), made, _site: site }
-    }
-
-    fn key(&self) -> &str {
-        self.made["api_key"].as_str().unwrap()
-    }
-
-    fn dashboards(&self) -> String {
-        format!("/api/projects/{}/dashboards/", self.made["project_id"])
-    }
-
     /// Returns the request line and headers of a request that creates a dashboard.
     fn head(&self, headers: &str) -> String {
-        let (path, key) = (self.dashboards(), self.key());
+        let Self { dashboards, key, .. } = self;
         format!(
-            "POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\
+            "POST {dashboards} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\
              Content-Type: application/json\r\n{headers}\r\n"
         )
     }
@@ -37,7 +18,7 @@ impl Served {
     #[track_caller]
     fn goes_on(self) {
         self.get("/_readyz", "");
-        assert_eq!(self.get(&self.dashboards(), self.key()).1["count"], 0);
+        assert_eq!(self.get(&self.dashboards, &self.key).1["count"], 0);
         self.server.stop();
     }
 

@@ -13,19 +13,18 @@ use crate::support::eventually;
 
 impl TestSetup {
     pub fn add(&self, name: &str) {
-        let path = format!("/api/projects/{}/dashboards/", self.project);
-        self.with(|server| server.post(&path, &self.key, &json!({ "name": name })).ok());
+        self.with(|server| server.post(&self.dashboards, &self.key, &json!({ "name": name })).ok());
     }
 
     /// Returns the names of the dashboards.
     fn names(&self) -> Vec<String> {
-        self.with(|server| names(server, &self.project, &self.key))
+        self.with(|server| names(server, &self.dashboards, &self.key))
     }
 }
 
-fn names(server: &Server, project: &Value, key: &str) -> Vec<String> {
+fn names(server: &Server, list: &str, key: &str) -> Vec<String> {
     let mut names: Vec<_> =
-        server.dashboards(project, key).into_iter().map(|(_, name)| name).collect();
+        server.dashboards(list, key).into_iter().map(|(_, name)| name).collect();
     names.sort();
     names
 }
@@ -54,7 +53,7 @@ fn backup_contains_the_current_data_and_reports_its_properties() {
         let bits = path.metadata().expect("metadata").permissions().mode();
         assert_eq!(bits & 0o777, 0o600, "a backup is a credential");
         let copy = place.site.serve(&["--data", "copy.redb"]);
-        assert_eq!(names(&copy, &place.project, &place.key), ["A"]);
+        assert_eq!(names(&copy, &place.dashboards, &place.key), ["A"]);
         copy.stop();
         assert_eq!(place.site.json(&["check", "--data", "copy.redb"])["problem_count"], 0);
         assert_eq!(place.names(), ["A", "B"]);
@@ -165,7 +164,7 @@ fn restore_replaces_the_data_file_and_keeps_the_old_one() {
         assert_eq!(place.names(), ["A", "C"]);
         let newest = |name: &&String| {
             let server = place.site.serve(&["--data", name]);
-            names(&server, &place.project, &place.key) == ["A", "B"]
+            names(&server, &place.dashboards, &place.key) == ["A", "B"]
         };
         assert_eq!(kept.iter().filter(newest).count(), 1, "the replaced file must be kept");
     });
@@ -379,24 +378,21 @@ fn size(site: &DataFolder) -> u64 {
 
 #[test]
 fn compact_flag_compacts_a_mostly_unused_file_at_startup() {
-    let (site, made) = DataFolder::with_workspace();
-    let key = made["api_key"].as_str().expect("a key");
+    let Served { site, server, key, dashboards } = Served::with(&[]);
     // Write much data and delete it again.
-    let server = site.serve(&[]);
     let filler = "x".repeat(30_000);
-    let two = server.post("/api/organizations/", key, &json!({ "name": "Two" })).ok();
-    let project = &server.get("/api/projects/", key).ok()["results"][1]["id"];
+    let two = server.post("/api/organizations/", &key, &json!({ "name": "Two" })).ok();
+    let project = &server.get("/api/projects/", &key).ok()["results"][1]["id"];
     let path = format!("/api/projects/{project}/dashboards/");
     let mut connection: Connection = server.connect();
     for number in 0..60 {
         let sent = json!({ "name": format!("D{number}"), "filters": { "long": filler } });
-        let reply = connection.send("POST", &path, key, Some(&sent)).expect("an answer");
+        let reply = connection.send("POST", &path, &key, Some(&sent)).expect("an answer");
         assert_eq!(reply.status, 201, "{}", reply.json());
     }
-    let path = format!("/api/projects/{}/dashboards/", made["project_id"]);
-    server.post(&path, key, &json!({ "name": "kept" })).ok();
+    server.post(&dashboards, &key, &json!({ "name": "kept" })).ok();
     let gone = format!("/api/organizations/{}/", two["id"].as_str().expect("an id"));
-    assert_eq!(server.send("DELETE", &gone, key, None).status, 204);
+    assert_eq!(server.send("DELETE", &gone, &key, None).status, 204);
     until("the records of the organization are deleted", || {
         let run = site.run(&["export"]).ok();
         (!run.contains("\"D59\"") && !run.contains("\"table\":\"sweeps\"")).then_some(())
@@ -411,7 +407,7 @@ fn compact_flag_compacts_a_mostly_unused_file_at_startup() {
 
     let server = site.serve(&["--compact-at-start"]);
     let small = size(&site);
-    assert_eq!(server.dashboards(&made["project_id"], key).len(), 1);
+    assert_eq!(server.dashboards(&dashboards, &key).len(), 1);
     let log = server.stop();
     assert!(log.contains("more than half of the data file is dead space; compacting it"), "{log}");
     assert!(log.contains("the data file is compacted"), "{log}");

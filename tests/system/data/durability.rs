@@ -5,15 +5,12 @@ use crate::prelude::*;
 #[test]
 fn stop_signal_finishes_requests_and_closes_the_file_cleanly() {
     for signal in [Signal::TERM, Signal::INT] {
-        let (site, made) = DataFolder::with_workspace();
-        let key = made["api_key"].as_str().unwrap();
-        let project = &made["project_id"];
-        let server = site.serve(&[]);
+        let Served { site, server, key, dashboards } = Served::with(&[]);
         let mut idle = server.connect();
         idle.send("GET", "/_livez", "", None).unwrap();
         let mut slow = server.connect();
         let body = json!({ "name": "Late" }).to_string();
-        slow.begin(&format!("/api/projects/{project}/dashboards/"), key, body.len());
+        slow.begin(&dashboards, &key, body.len());
         server.signal(signal);
         until("the server refuses connections", || Connection::open(server.address).err());
         assert!(idle.is_closed(), "an idle connection must be closed at once");
@@ -28,7 +25,7 @@ fn stop_signal_finishes_requests_and_closes_the_file_cleanly() {
         let server = site.serve(&[]);
         let name = reply.json()["name"].as_str().unwrap().to_owned();
         let id = reply.json()["id"].as_u64().unwrap();
-        assert_eq!(server.dashboards(project, key), [(id, name)]);
+        assert_eq!(server.dashboards(&dashboards, &key), [(id, name)]);
     }
 }
 
@@ -43,11 +40,9 @@ fn stop_signal_right_after_startup_is_handled() {
 
 #[test]
 fn requests_longer_than_the_grace_period_are_aborted_and_the_file_closed() {
-    let (site, made) = DataFolder::with_workspace();
-    let key = made["api_key"].as_str().unwrap();
-    let server = site.serve(&["--grace", "200ms"]);
+    let Served { site, server, key, dashboards } = Served::with(&["--grace", "200ms"]);
     let mut slow = server.connect();
-    slow.begin(&format!("/api/projects/{}/dashboards/", made["project_id"]), key, 100);
+    slow.begin(&dashboards, &key, 100);
     server.signal(Signal::TERM);
     let (code, log) = server.wait();
     assert_eq!(code, Some(0), "{log}");

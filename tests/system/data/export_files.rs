@@ -10,8 +10,7 @@ use crate::support::exports::{first_of, lines, sealed};
 fn each_way(test: impl Fn(&TestSetup)) {
     cli::each_way(|place| {
         place.with(|server| {
-            let path = format!("/api/projects/{}/dashboards/", place.project);
-            server.post(&path, &place.key, &json!({ "name": "A" })).ok();
+            server.post(&place.dashboards, &place.key, &json!({ "name": "A" })).ok();
             // The use of a key is on disk a moment later.
             let export = || place.site.run(&["export", "--secrets"]).ok();
             until("the key's use is recorded", || export().contains("api_key_uses").then_some(()));
@@ -43,7 +42,7 @@ fn export_is_written_to_stdout_or_a_file_and_imported_with_the_same_keys() {
         assert_eq!(told, expected);
         assert_eq!(place.site.run(&["export", "--secrets", "--data", "new.redb"]).ok(), written);
         let server = place.site.serve(&["--data", "new.redb"]);
-        assert_eq!(server.dashboards(&place.project, &place.key), [(1, "A".to_owned())]);
+        assert_eq!(server.dashboards(&place.dashboards, &place.key), [(1, "A".to_owned())]);
         server.stop();
         assert_eq!(place.site.json(&["check", "--data", "new.redb"])["problem_count"], 0);
     });
@@ -66,7 +65,7 @@ fn import_without_secrets_says_how_to_create_new_keys() {
     let server = place.site.serve(&["--data", "new.redb"]);
     assert_eq!(server.get("/api/users/@me/", &place.key).status, 401);
     let key = made["value"].as_str().expect("a value");
-    assert_eq!(server.dashboards(&place.project, key), [(1, "A".to_owned())]);
+    assert_eq!(server.dashboards(&place.dashboards, key), [(1, "A".to_owned())]);
     server.stop();
     assert_eq!(place.site.json(&["check", "--data", "new.redb"])["problem_count"], 0);
 }
@@ -90,10 +89,8 @@ fn import_is_rejected_if_the_data_file_exists_or_is_served() {
 
 /// Returns an export with `count` dashboards.
 fn many(count: u64) -> Vec<u8> {
-    let (site, made) = DataFolder::with_workspace();
-    let server = site.serve(&[]);
-    let key = made["api_key"].as_str().expect("a key");
-    server.post("/api/projects/1/dashboards/", key, &json!({ "name": "Dashboard 1" })).ok();
+    let Served { site, server, key, dashboards } = Served::with(&[]);
+    server.post(&dashboards, &key, &json!({ "name": "Dashboard 1" })).ok();
     server.stop();
     let mut lines = lines(site.run(&["export", "--secrets"]).ok().as_bytes());
     let at = first_of(&lines, "dashboards");

@@ -9,11 +9,12 @@ fn organization_moves_with_and_without_servers() {
         let text = |name: &str| made[name].as_str().expect("a text");
         let (key, organization) = (text("api_key"), text("organization_id"));
         let project = &made["project_id"];
+        let list = format!("/api/projects/{project}/dashboards/");
         let server = old.serve(&[]);
         // More than one transaction takes.
         for number in 0..600 {
             let sent = json!({ "name": format!("D{number:03}") });
-            server.post(&format!("/api/projects/{project}/dashboards/"), key, &sent).ok();
+            server.post(&list, key, &sent).ok();
         }
         server.stop();
         // An empty file of cell 1, which accepts the API keys.
@@ -48,7 +49,7 @@ fn organization_moves_with_and_without_servers() {
         }
         let names = |folder: &DataFolder| {
             let server = folder.serve(&[]);
-            let names = server.dashboards(project, key);
+            let names = server.dashboards(&list, key);
             server.stop();
             names
         };

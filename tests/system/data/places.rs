@@ -169,12 +169,10 @@ fn data_file_that_no_server_has_open_is_read_without_a_trace() {
 
 #[test]
 fn data_file_of_a_killed_server_is_read_without_a_repair() {
-    let (site, made) = DataFolder::with_workspace();
-    let (project, key) = (&made["project_id"], made["api_key"].as_str().expect("a key"));
-    let server = site.serve(&[]);
-    assert_eq!(takes_writes(&server, project, key), (true, 201));
-    let path = format!("/api/projects/{project}/dashboards/");
-    let once = request("POST", &path, key, "Idempotency-Key: one\r\n", r#"{"name": "Once"}"#);
+    let Served { site, server, key, dashboards } = Served::with(&[]);
+    assert_eq!(takes_writes(&server, &dashboards, &key), (true, 201));
+    let once =
+        request("POST", &dashboards, &key, "Idempotency-Key: one\r\n", r#"{"name": "Once"}"#);
     let send = |server: &Server| {
         let mut connection = server.connect();
         connection.write(&once).expect("sent");
@@ -198,7 +196,7 @@ fn data_file_of_a_killed_server_is_read_without_a_repair() {
     for whole in ["copy.redb", "restored.redb", "steward.redb"] {
         assert_eq!(site.json(&["check", "--data", whole])["problem_count"], 0);
         let server = site.serve(&["--data", whole]);
-        assert_eq!(server.dashboards(project, key).len(), 2, "{whole}");
+        assert_eq!(server.dashboards(&dashboards, &key).len(), 2, "{whole}");
         assert_eq!(site.json(&["user", "list", "--data", whole])["results"][0]["id"], 1);
         if whole == "steward.redb" {
             let again = send(&server);
@@ -278,38 +276,35 @@ fn failed_first_start_leaves_no_key() {
 }
 
 /// Returns whether the server is ready, and what a write answers.
-fn takes_writes(server: &Server, project: &Value, key: &str) -> (bool, u16) {
-    let path = format!("/api/projects/{project}/dashboards/");
-    let written = server.post(&path, key, &serde_json::json!({ "name": "A" })).status;
+fn takes_writes(server: &Server, list: &str, key: &str) -> (bool, u16) {
+    let written = server.post(list, key, &json!({ "name": "A" })).status;
     (server.get("/_readyz", key).status == 200, written)
 }
 
 #[test]
 fn data_file_that_was_removed_or_replaced_takes_no_write() {
-    let (site, made) = DataFolder::with_workspace();
+    let Served { site, server, key, dashboards: list } = Served::with(&[]);
     site.json(&["backup", "copy.redb"]);
-    let (project, key) = (&made["project_id"], made["api_key"].as_str().expect("a key"));
-    let server = site.serve(&[]);
-    assert_eq!(takes_writes(&server, project, key), (true, 201));
+    assert_eq!(takes_writes(&server, &list, &key), (true, 201));
     let (data, aside) = (site.data(), site.path("aside.redb"));
     fs::rename(&data, &aside).expect("moved away");
-    assert_eq!(takes_writes(&server, project, key), (false, 503));
+    assert_eq!(takes_writes(&server, &list, &key), (false, 503));
     fs::copy(site.path("copy.redb"), &data).expect("another file");
-    assert_eq!(takes_writes(&server, project, key), (false, 503));
-    assert_eq!(server.get("/api/users/@me/", key).status, 200, "reads go on");
+    assert_eq!(takes_writes(&server, &list, &key), (false, 503));
+    assert_eq!(server.get("/api/users/@me/", &key).status, 200, "reads go on");
     // What the server has can be saved.
     site.json(&["backup", "saved.redb"]);
     let saved = site.json(&["check", "--data", "saved.redb"]);
     assert_eq!(saved["problem_count"], 0);
     fs::rename(&aside, &data).expect("moved back");
     until("the file takes writes", || {
-        (takes_writes(&server, project, key) == (true, 201)).then_some(())
+        (takes_writes(&server, &list, &key) == (true, 201)).then_some(())
     });
     for _ in 0..3 {
         let done = site.json(&["compact"]);
         assert!(done["bytes"].is_u64() && done["bytes_before"].is_u64(), "{done}");
         site.json(&["restore", "saved.redb"]);
-        assert_eq!(takes_writes(&server, project, key), (true, 201), "it replaced the file itself");
+        assert_eq!(takes_writes(&server, &list, &key), (true, 201), "it replaced the file itself");
     }
     let log = server.stop();
     assert!(log.contains("the data file was removed or replaced while it is open"), "{log}");

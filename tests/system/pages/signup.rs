@@ -13,19 +13,17 @@ async fn assert_in_console(browser: &Browser, email: &str) {
 
 #[tokio::test]
 async fn new_user_joins_in_the_browser() {
-    let (site, made) = DataFolder::with_workspace();
-    let server = site.serve(&[]);
-    let owner = made["api_key"].as_str().expect("a key");
+    let Served { site, server, key: owner, .. } = Served::with(&[]);
     let organization = "/api/organizations/@current/";
     let link = |email: &str| {
         let sent = json!({ "target_email": email, "first_name": "Ann" });
-        let made = server.post(&format!("{organization}invites/"), owner, &sent).ok();
+        let made = server.post(&format!("{organization}invites/"), &owner, &sent).ok();
         made["accept_url"].as_str().expect("a link").to_owned()
     };
     let me = |key: &str| server.get("/api/users/@me/", key).ok();
     let name = "<img src=x onerror=document.title='broken'> & Co";
     let sent = json!({ "name": name });
-    server.send("PATCH", organization, owner, Some(&sent)).ok();
+    server.send("PATCH", organization, &owner, Some(&sent)).ok();
     let browser = Browser::open().await;
     browser.visit(&link("ann@x.example")).await;
     assert_eq!(browser.text("#form:not([hidden]) button").await, "Join");
@@ -55,7 +53,7 @@ async fn new_user_joins_in_the_browser() {
     let bob = site.json(&bob)["value"].as_str().expect("a key").to_owned();
     browser.visit(&link("bob@x.example")).await;
     browser.text("#account:not([hidden]) label").await;
-    browser.fill("#key", owner).await;
+    browser.fill("#key", &owner).await;
     browser.click("#form button").await;
     assert_eq!(
         browser.text("#status.bad").await,
@@ -78,5 +76,5 @@ async fn new_user_joins_in_the_browser() {
     let seems_to_load = "return document.getElementById('status').checkVisibility()";
     assert_eq!(browser.run(seems_to_load).await, false);
     browser.close().await;
-    assert_eq!(me(owner)["email"], OWNER);
+    assert_eq!(me(&owner)["email"], OWNER);
 }

@@ -224,11 +224,10 @@ fn read_only_directory_is_named_in_the_error_and_left_empty() {
 
 #[test]
 fn file_used_by_another_server_is_rejected_and_still_served() {
-    let (site, made) = DataFolder::with_workspace();
-    let server = site.serve(&[]);
+    let Served { site, server, key, .. } = Served::with(&[]);
     let part = "steward.redb is in use by another steward process";
     site.run(&["serve", "--listen", "127.0.0.1:0"]).assert_failed(part);
-    assert_eq!(server.get("/api/users/@me/", made["api_key"].as_str().unwrap()).status, 200);
+    assert_eq!(server.get("/api/users/@me/", &key).status, 200);
     let listed = site.json(&["user", "list"]);
     assert_eq!(listed["results"][0]["id"], 1, "the first server must keep its socket");
     let before = site.names();

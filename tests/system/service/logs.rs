@@ -173,12 +173,11 @@ fn send(address: SocketAddr, request: &str) -> Reply {
 
 #[test]
 fn metrics_have_their_own_listener() {
-    let (site, made) = DataFolder::with_workspace();
-    let key = made["api_key"].as_str().expect("a key");
     let address = own_address();
-    let server = site.serve(&["--metrics-listen", &address.to_string()]);
+    let flags = ["--metrics-listen", &address.to_string()];
+    let Served { site, server, key, .. } = Served::with(&flags);
     let mut open = server.connect();
-    open.send("GET", "/api/users/@me/", key, None).expect("an answer").ok();
+    open.send("GET", "/api/users/@me/", &key, None).expect("an answer").ok();
     let reply = ask(address, "/metrics");
     assert_eq!(reply.status, 200);
     assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
@@ -191,7 +190,7 @@ fn metrics_have_their_own_listener() {
         let text = String::from_utf8(ask(address, "/metrics").body).expect("text");
         is(Numbers::read(&text).value("steward_http_connections", &[]), 0).then_some(())
     });
-    assert!(!text.contains("phx_") && !text.contains(key));
+    assert!(!text.contains("phx_") && !text.contains(&key));
     for path in ["/", "/api/users/@me/", "/_livez", "/metrics/x"] {
         ask(address, path).assert_error(404, "invalid_request", "not_found");
     }

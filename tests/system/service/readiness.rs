@@ -170,9 +170,7 @@ fn server_responds_before_its_file_is_open_and_keeps_its_connections() {
 
 #[test]
 fn draining_server_is_unready_and_serves_until_a_second_stop_signal() {
-    let (site, made) = DataFolder::with_workspace();
-    let key = made["api_key"].as_str().expect("a key");
-    let server = site.serve(&["--drain-delay", "1h"]);
+    let Served { site, server, key, dashboards } = Served::with(&["--drain-delay", "1h"]);
     let mut open = server.connect();
     assert_eq!(open.send("GET", "/_readyz", "", None).expect("an answer").status, 200);
     assert_eq!(site.json(&["healthcheck"]), json!({ "ready": true }));
@@ -184,8 +182,7 @@ fn draining_server_is_unready_and_serves_until_a_second_stop_signal() {
     reply.assert_error(503, "server_error", "unavailable");
     site.run(&["healthcheck"]).assert_failed("the service is stopping");
     assert_eq!(server.get("/_livez", "").status, 200);
-    let path = format!("/api/projects/{}/dashboards/", made["project_id"]);
-    assert_eq!(server.post(&path, key, &json!({ "name": "Late" })).status, 201);
+    assert_eq!(server.post(&dashboards, &key, &json!({ "name": "Late" })).status, 201);
     server.stop();
     // Without a second signal, it stops when the delay ends.
     site.serve(&["--drain-delay", "200ms"]).stop();
