@@ -72,6 +72,11 @@ pub fn own_address() -> SocketAddr {
     listener.local_addr().expect("an address")
 }
 
+/// Sets the permissions of a file or a folder.
+pub fn set_mode(path: impl AsRef<Path>, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a file");
+}
+
 /// The outcome of a command.
 #[derive(Debug)]
 pub struct CommandOutput {
@@ -167,14 +172,21 @@ impl DataFolder {
         self.folder.path().join(name)
     }
 
+    /// Creates a folder in this one, with these permissions.
+    pub fn create_folder(&self, name: &str, mode: u32) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir(&path).expect("a folder");
+        set_mode(&path, mode);
+        path
+    }
+
     /// Copies the binary into the folder, and makes both accessible to every user.
     pub fn program_for_all(&self) -> PathBuf {
         let program = self.path("steward");
         if fs::hard_link(STEWARD, &program).is_err() {
             fs::copy(STEWARD, &program).expect("a copy");
         }
-        let open = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(self.folder(), open).expect("the folder is opened");
+        set_mode(self.folder(), 0o755);
         program
     }
 
@@ -408,7 +420,7 @@ impl Drop for Server {
 }
 
 /// A child process that is killed when this is dropped.
-struct KillOnDrop(Child);
+pub struct KillOnDrop(pub Child);
 
 impl Drop for KillOnDrop {
     fn drop(&mut self) {

@@ -25,7 +25,7 @@ pub use crate::support::dns::Dns;
 pub use crate::support::objects::Objects;
 pub use crate::support::process::{
     CommandOutput, Connection, DataFolder, NOBODY, STEWARD, Served, Server, TEST_TIMEOUT,
-    as_nobody, cleared, own_address, tool, until,
+    as_nobody, cleared, own_address, set_mode, tool, until,
 };
 pub use crate::support::sharing::Board;
 pub use crate::support::smtp::MailServer;

@@ -10,6 +10,7 @@ use crate::prelude::*;
 use crate::support::activity::entries;
 use crate::support::dry_run::DryRunOutcome;
 use crate::support::invites::{invites, with_mail};
+use crate::support::new_key;
 
 const VICTIM: &str = "ceo@big.example";
 const ME: &str = "/api/users/@me/";
@@ -23,7 +24,7 @@ pub fn mailed(workspace: &Workspace, invite: &Value) -> Offer {
 }
 
 /// Returns the invite with the token of the link that the operator prints.
-async fn handed_over(workspace: &Workspace, invite: &Value) -> Offer {
+pub async fn handed_over(workspace: &Workspace, invite: &Value) -> Offer {
     let id = invite["id"].as_str().expect("an id").parse().expect("an id");
     Offer::of(&workspace.run_operation(Operation::InviteLink { id }).await)
 }
@@ -379,17 +380,7 @@ async fn operator_commands_reject_an_account_with_an_unproven_address() {
         let new = new_user(VICTIM, Some(workspace.made.organization_id));
         Operation::UserCreate(UserOptions { level: Level::Owner, existing, ..new })
     };
-    let key = |existing| {
-        Operation::KeyCreate(KeyOptions {
-            email: VICTIM.to_owned(),
-            label: "laptop".to_owned(),
-            scopes: vec!["*".to_owned()],
-            organizations: Vec::new(),
-            projects: Vec::new(),
-            expires_in: None,
-            existing,
-        })
-    };
+    let key = |existing| Operation::KeyCreate(KeyOptions { existing, ..new_key(VICTIM, "laptop") });
     let before = entries(workspace).len();
     for (operation, attr) in
         [(organization(false), "owner"), (user(false), "email"), (key(false), "email")]

@@ -6,6 +6,7 @@ use steward::testing::resources::organizations::{self, NewOrganization};
 use steward::testing::resources::projects::{self, NewProject};
 use steward::testing::secret::Seed;
 
+use super::addresses::handed_over;
 use super::writer::fill as fill_dashboard;
 use crate::prelude::*;
 
@@ -44,9 +45,7 @@ async fn organizations_per_user_are_limited() {
     let (eve, _) = workspace.outsider("eve").await;
     let sent = json!({ "target_email": OWNER, "send_email": false });
     let invite = eve.post("/api/organizations/@current/invites/", sent).await.ok();
-    let id = invite["id"].as_str().expect("an id").parse().expect("an id");
-    let link = workspace.run_operation(Operation::InviteLink { id }).await;
-    let answer = Offer::of(&link).accept(owner, json!({})).await;
+    let answer = handed_over(&workspace, &invite).await.accept(owner, json!({})).await;
     refused(&answer, "A user can belong to at most 3 organizations.");
 
     // At the limit, updates still succeed, and a deletion makes room.

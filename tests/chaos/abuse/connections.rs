@@ -1,8 +1,7 @@
 //! Tests that one address cannot use up the connections of others.
 
-use std::fs::Permissions;
 use std::io::Read;
-use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::fs::{chown, symlink};
 use std::os::unix::net::UnixStream;
 
 use rustix::process::geteuid;
@@ -230,17 +229,11 @@ fn far_away(site: &DataFolder) -> String {
 fn control_socket_directory_with_unsafe_permissions_is_rejected() {
     let site = DataFolder::empty();
     let data = far_away(&site);
-    let private = site.path("private");
-    fs::create_dir(&private).expect("a folder");
-    fs::set_permissions(&private, Permissions::from_mode(0o700)).expect("its mode");
-    let open = site.path("open");
-    fs::create_dir(&open).expect("a folder");
-    fs::set_permissions(&open, Permissions::from_mode(0o770)).expect("its mode");
-    let (link, file, theirs) = (site.path("link"), site.path("file"), site.path("theirs"));
+    let private = site.create_folder("private", 0o700);
+    let (open, theirs) = (site.create_folder("open", 0o770), site.create_folder("theirs", 0o700));
+    let (link, file) = (site.path("link"), site.path("file"));
     symlink(&private, &link).expect("a link");
     fs::write(&file, "").expect("a file");
-    fs::create_dir(&theirs).expect("a folder");
-    fs::set_permissions(&theirs, Permissions::from_mode(0o700)).expect("its mode");
     let mut planted =
         vec![(&link, "is a symbolic link"), (&file, "is not a folder"), (&open, "mode 0770")];
     // Only root can change the owner.

@@ -81,7 +81,7 @@ async fn all_data_of_an_organization_counts_against_its_quota_and_is_released() 
     let (before, others) = (stored(&workspace, &id).await, stored(&workspace, other).await);
     let made = owner.post(&workspace.organization("projects/"), json!({ "name": "P" })).await.ok();
     let path = format!("/api/projects/{}/dashboards/", made["id"]);
-    let board = owner.post(&path, large("Large")).await.ok();
+    let (_, this) = owner.create(&path, large("Large")).await;
     let one = stored(&workspace, &id).await;
     assert!(one > before + 16_000, "{before} {one}");
 
@@ -93,7 +93,6 @@ async fn all_data_of_an_organization_counts_against_its_quota_and_is_released() 
     assert_eq!(stored(&workspace, &id).await, kept, "a repeated request adds nothing");
     let text = json!({ "tiles": [{ "text": { "body": "y".repeat(3_900) } }] });
     let filters = json!({ "filters": { "note": "z".repeat(8_000) } });
-    let this = format!("{path}{}/", board["id"]);
     owner.patch(&this, text).await.ok();
     owner.patch(&this, filters).await.ok();
     let full = stored(&workspace, &id).await;
@@ -203,7 +202,7 @@ async fn changes_of_a_users_own_profile_count_against_the_users_limit() {
     let ben = workspace.member("ben", Level::Member).await;
     let (owner, me, keys) = (&workspace.owner, "/api/users/@me/", "/api/personal_api_keys/");
     let key = json!({ "label": "Nightly", "scopes": ["dashboard:read"] });
-    let key = owner.post(keys, key).await.ok();
+    let (_, one) = owner.create(keys, key).await;
     let profile = |letter: &str| {
         let value = json!({ "note": letter.repeat(2_000) });
         json!({
@@ -239,7 +238,6 @@ async fn changes_of_a_users_own_profile_count_against_the_users_limit() {
     assert!(stored_by_owner(&workspace) <= MOST / 16 * 17);
     owner.post(&workspace.dashboards(""), large("In an organization")).await.ok();
     ben.patch(me, profile("a")).await.ok();
-    let one = format!("{keys}{}/", key["id"].as_str().expect("an id"));
     owner.delete(&one).await.assert_empty(204);
 }
 
@@ -249,8 +247,7 @@ async fn repeated_updates_of_a_limited_key_stop_at_the_organization_quota() {
     let id = workspace.made.organization_id.to_string();
     let keys = "/api/personal_api_keys/";
     let key = json!({ "label": "Own", "scopes": ["*"], "scoped_organizations": [id] });
-    let key = workspace.owner.post(keys, key).await.ok();
-    let one = format!("{keys}{}/", key["id"].as_str().expect("an id"));
+    let (_, one) = workspace.owner.create(keys, key).await;
     fill_up(&workspace).await;
     let edit = |number: u64| json!({ "label": format!("{number:040}") });
     reached(&patch_until_refused(&workspace.owner, &one, 1_000, edit).await);
@@ -307,8 +304,7 @@ async fn near_full_disk_rejects_additions_and_allows_rotation_and_deletions() {
     let leaked = workspace.key(OWNER, &["dashboard:read"]).await;
     let leaked = leaked.get("/api/personal_api_keys/@current/").await.ok();
     let boards = workspace.dashboards("");
-    let made = workspace.owner.post(&boards, large("Large")).await.ok();
-    let one = workspace.dashboards(&format!("{}/", made["id"]));
+    let (_, one) = workspace.owner.create(&boards, large("Large")).await;
     workspace.owner.patch(&format!("{one}sharing/"), json!({ "enabled": true })).await.ok();
     let key = workspace.owner.key.clone().expect("a key");
     workspace.app.close().await;

@@ -81,11 +81,11 @@ impl Search<'_> {
 
 mod tests {
     use axum::http::HeaderMap;
-    use serde_json::{Value, json};
 
     use super::*;
     use crate::model::steps::What::{self, *};
-    use crate::model::world::NAMES;
+    use crate::model::world::{NAMES, PEOPLE};
+    use crate::prelude::*;
 
     fn done(
         (begin, end): (u64, u64),
@@ -129,12 +129,11 @@ mod tests {
     fn impossible_order_is_not_found() {
         let world = World::new();
         let lowered = |by, whom| {
-            let body =
-                json!({ "level": 1, "user": { "email": crate::model::world::PEOPLE[whom] } });
+            let body = json!({ "level": 1, "user": { "email": PEOPLE[whom] } });
             done((2, 9), (SetLevel, by, whom, 0), (200, body))
         };
         let raised = {
-            let body = json!({ "level": 15, "user": { "email": crate::model::world::PEOPLE[1] } });
+            let body = json!({ "level": 15, "user": { "email": PEOPLE[1] } });
             move || done((0, 1), (SetLevel, 0, 1, 3), (200, body.clone()))
         };
         for (case, history) in [

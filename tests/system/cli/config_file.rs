@@ -1,7 +1,5 @@
 //! `--config` and `steward config`, with the real binary.
 
-use std::os::unix::fs::PermissionsExt;
-
 use crate::prelude::*;
 
 /// Creates a folder with this configuration file, which only its owner may read.
@@ -14,7 +12,7 @@ fn with(text: &str) -> DataFolder {
 fn write(site: &DataFolder, text: &str) {
     let path = site.path("steward.toml");
     fs::write(&path, text).expect("written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("owner-only");
+    set_mode(path, 0o600);
 }
 
 /// Returns the value and the source of a setting.
@@ -207,10 +205,7 @@ fn config_output_masks_passwords() {
 fn config_file_with_a_password_readable_by_others_causes_a_warning() {
     let site =
         with("smtp-url = \"smtps://ann:hunter2@127.0.0.1:1\"\nsmtp-from = \"a@example.org\"\n");
-    let open = |mode| {
-        let mode = fs::Permissions::from_mode(mode);
-        fs::set_permissions(site.path("steward.toml"), mode).expect("a mode");
-    };
+    let open = |mode| set_mode(site.path("steward.toml"), mode);
     let told =
         "steward.toml holds a secret (smtp-url) and other users may read it; run chmod 600 on it";
     for mode in [0o640, 0o604] {

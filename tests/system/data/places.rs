@@ -63,7 +63,7 @@ fn every_file_with_data_is_private_whatever_was_in_its_place() {
         assert_eq!(mode(&site.path(name)), 0o600, "{name}");
     }
     for change in [&["restore", "copy.redb"][..], &["compact"]] {
-        fs::set_permissions(site.data(), fs::Permissions::from_mode(0o666)).expect("changed");
+        set_mode(site.data(), 0o666);
         command(change);
         assert_eq!(mode(&site.data()), 0o600, "{change:?}");
     }
@@ -74,8 +74,7 @@ fn every_file_with_data_is_private_whatever_was_in_its_place() {
     }
     let first = DataFolder::empty();
     fs::write(first.path("steward.redb.first-key"), "old").expect("written");
-    let open = fs::Permissions::from_mode(0o666);
-    fs::set_permissions(first.path("steward.redb.first-key"), open).expect("changed");
+    set_mode(first.path("steward.redb.first-key"), 0o666);
     first.serve(&[]).stop();
     assert_eq!(mode(&first.path("steward.redb.first-key")), 0o600);
 }
@@ -108,17 +107,14 @@ fn backup_is_read_without_a_trace() {
     if is_root {
         chown(&backup, Some(NOBODY), Some(NOBODY)).expect("another owner");
     }
-    fs::set_permissions(&backup, fs::Permissions::from_mode(0o400)).expect("read-only");
+    set_mode(&backup, 0o400);
     // Another user served the backup once.
     let lock = folder.join("copy.redb.lock");
     fs::write(&lock, "").expect("a lock");
-    fs::set_permissions(&lock, fs::Permissions::from_mode(0o600)).expect("private");
+    set_mode(&lock, 0o600);
     // Another user cannot even list the folder.
-    let closed = if is_root { 0o711 } else { 0o555 };
-    fs::set_permissions(&folder, fs::Permissions::from_mode(closed)).expect("read-only");
-    let elsewhere = site.path("elsewhere");
-    fs::create_dir(&elsewhere).expect("a folder");
-    fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o777)).expect("open");
+    set_mode(&folder, if is_root { 0o711 } else { 0o555 });
+    let elsewhere = site.create_folder("elsewhere", 0o777);
     let before = state(&backup);
     let run = |args: &[&str]| {
         let output = CommandOutput::new(&mut as_nobody(&program, &elsewhere, args));
@@ -148,7 +144,7 @@ fn backup_is_read_without_a_trace() {
     assert_eq!(server.get("/api/users/@me/", key).status, 200);
     server.stop();
     // So that the folder can be deleted.
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("writable");
+    set_mode(&folder, 0o755);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::BufRead;
 
 use crate::prelude::*;
 use crate::support::postgres::{Schema, Server as Postgres, execute};
+use crate::support::process::KillOnDrop;
 
 /// The URL of the schema, and the folders of its nodes.
 struct Cluster {
@@ -156,16 +157,6 @@ fn copy_of_another_workspace_is_never_given_up() {
     }
 }
 
-/// A process that ends with its test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn node_that_waits_for_its_database_says_why_and_stops_at_once() {
     let (node, address) = (DataFolder::empty(), own_address());
@@ -173,7 +164,7 @@ fn node_that_waits_for_its_database_says_why_and_stops_at_once() {
     let url = format!("postgres://ann:hunter2@{}/x", own_address());
     let mut command = node.steward(&["serve", "--json", "--listen", &address.to_string()]);
     command.args(["--data", &url]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = Process(command.spawn().expect("the binary starts"));
+    let mut child = KillOnDrop(command.spawn().expect("the binary starts"));
     let errors = BufReader::new(child.0.stderr.take().expect("a pipe"));
     let mut lines = errors.lines().map(|line| line.expect("a line"));
     let waiting = lines.find(|line| line.contains("waiting for the database")).expect("a line");

@@ -1,7 +1,7 @@
 //! The first start: the records that it creates, the message that it prints, and the files that it must not change.
 
 use std::net::TcpListener;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 
 use crate::prelude::*;
 
@@ -211,9 +211,7 @@ fn missing_directory_and_address_in_use_are_named_in_the_error_and_nothing_is_cr
 fn read_only_directory_is_named_in_the_error_and_left_empty() {
     let site = DataFolder::empty();
     let program = site.program_for_all();
-    let folder = site.path("fixed");
-    fs::create_dir(&folder).unwrap();
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    let folder = site.create_folder("fixed", 0o555);
     let run = |args: &[&str]| CommandOutput::new(&mut as_nobody(&program, &folder, args));
     let part = "cannot create steward.redb.lock: Permission denied";
     run(&["serve", "--listen", "127.0.0.1:0"]).assert_failed(part);

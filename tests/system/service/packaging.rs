@@ -1,7 +1,6 @@
 //! Checks the systemd unit, the container image and the sample configuration file against the program.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 
 use crate::prelude::*;
 
@@ -97,8 +96,7 @@ fn sample_configs_are_valid_with_and_without_their_comments() {
         assert!(full.contains(optional), "{full}");
         for text in [&sample, &full] {
             fs::write(site.path("a.toml"), text).expect("written");
-            let private = fs::Permissions::from_mode(0o600);
-            fs::set_permissions(site.path("a.toml"), private).expect("a file");
+            set_mode(site.path("a.toml"), 0o600);
             let shown = site.run(&["config", "--config", "a.toml"]).ok();
             assert!(shown.contains(expected) && !shown.contains("PASSWORD"), "{shown}");
         }
