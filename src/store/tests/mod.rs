@@ -152,13 +152,7 @@ impl Scratch {
 
     /// Returns the sorted names in the folder.
     fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.folder.path()).expect("the folder");
-        let name = |entry: std::io::Result<std::fs::DirEntry>| {
-            entry.expect("an entry").file_name().into_string().expect("a name")
-        };
-        let mut names: Vec<_> = entries.map(name).collect();
-        names.sort();
-        names
+        names_in(self.folder.path())
     }
 
     /// Changes a table of the closed file without the store, so that indexes and counts are not updated.
@@ -189,6 +183,17 @@ impl Scratch {
     fn with_database(&self, with: impl FnOnce(&Database)) {
         with(&Database::open(self.path()).expect("the file"));
     }
+}
+
+/// Returns the sorted names in a folder.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("the folder");
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.expect("an entry").file_name().into_string().expect("a name")
+    };
+    let mut names: Vec<_> = entries.map(name).collect();
+    names.sort();
+    names
 }
 
 type RawTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;

@@ -77,9 +77,7 @@ fn failover_to_a_synchronous_standby_loses_nothing() {
         pair.fail_over();
         load.goes_on(0..3, 20);
     });
-    let report = load.end();
-    println!("{report}");
-    report.assert_right();
+    load.end().assert_right();
     pair.cluster.check();
 }
 

@@ -72,8 +72,9 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// Asserts that nothing was wrong.
+    /// Prints the report, and asserts that nothing was wrong.
     pub fn assert_right(&self) {
+        println!("{self}");
         let nothing: [&str; 0] = [];
         assert_eq!(self.unexpected, nothing);
         assert_eq!(self.wrong, nothing);

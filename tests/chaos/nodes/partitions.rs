@@ -98,9 +98,7 @@ fn nodes_with_held_cut_and_slow_lines_under_load_lose_nothing() {
         pair.line.slow_down(Duration::from_millis(5));
         load.goes_on(0..2, 20);
     });
-    let report = load.end();
-    println!("{report}");
-    report.assert_right();
+    load.end().assert_right();
     pair.line.slow_down(Duration::ZERO);
     pair.cluster.check();
 }

@@ -44,6 +44,12 @@ impl Person {
         self.browser.press(Key::Enter).await;
     }
 
+    /// Presses a button or follows a link, and reads the page with this title.
+    async fn opens(&self, selector: &str, title: &str) {
+        self.press(selector).await;
+        self.reads(title).await;
+    }
+
     /// Types into an empty field. A space checks a box.
     async fn fill(&self, selector: &str, text: &str) {
         self.focus(selector).await;
@@ -77,8 +83,7 @@ impl Person {
 async fn sign_in(person: &Person, site: &Site) {
     site.visit(&person.browser, "sign_in/").await;
     person.fill("#key", &site.workspace.made.api_key).await;
-    person.press("button.go").await;
-    person.reads("Home").await;
+    person.opens("button.go", "Home").await;
     person.press("a.skip").await;
     let inside = "document.activeElement.id === 'main'";
     person.browser.wait_until("the link skips to the content", inside).await;
@@ -86,40 +91,31 @@ async fn sign_in(person: &Person, site: &Site) {
 
 /// Creates a dashboard from a template, adds a text and makes it public.
 async fn share_a_dashboard(person: &Person) {
-    person.press("nav.side a[href$='/dashboards/']").await;
-    person.reads("Dashboards").await;
-    person.press("main .actions a.go").await;
-    person.reads("New dashboard").await;
+    person.opens("nav.side a[href$='/dashboards/']", "Dashboards").await;
+    person.opens("main .actions a.go", "New dashboard").await;
     person.press(".tabs a[href$='from=template']").await;
     person.browser.text("#form-use_template").await;
     person.choose("#form-use_template", "WEBSITE_TRAFFIC").await;
-    person.press("#form .bar button.go").await;
-    person.reads("Website traffic").await;
+    person.opens("#form .bar button.go", "Website traffic").await;
     person.reads_notice("Dashboard created.").await;
-    person.press("main .actions a.go").await;
-    person.reads("Add a text").await;
+    person.opens("main .actions a.go", "Add a text").await;
     person.fill("#form textarea", "# Read this first").await;
-    person.press("#form .bar button.go").await;
-    person.reads("Website traffic").await;
+    person.opens("#form .bar button.go", "Website traffic").await;
     assert_eq!(person.browser.text(".tile .text h2").await, "Read this first");
-    person.press("main .actions a[href$='/sharing/']").await;
-    person.reads("Sharing of Website traffic").await;
+    person.opens("main .actions a[href$='/sharing/']", "Sharing of Website traffic").await;
     person.press("button[value=enable]").await;
     let link = person.browser.text("#link").await;
     assert!(link.contains("/shared/"), "{link}");
 }
 
 async fn create_a_key(person: &Person) {
-    person.press("nav.side a[href='/console/keys/']").await;
-    person.reads("API keys").await;
-    person.press("main .b.go").await;
-    person.reads("New API key").await;
+    person.opens("nav.side a[href='/console/keys/']", "API keys").await;
+    person.opens("main .b.go", "New API key").await;
     person.press("button[value='dashboards']").await;
     let chosen = "document.querySelector(\"input[value='dashboard:write']\").checked";
     person.browser.wait_until("the preset is chosen", chosen).await;
     person.fill("#form-label", "Nightly report").await;
-    person.press("#form .bar button.go").await;
-    person.reads("API key created").await;
+    person.opens("#form .bar button.go", "API key created").await;
     assert!(person.browser.text("#value").await.starts_with("phx_"));
 }
 
@@ -131,17 +127,14 @@ async fn change_and_revert(person: &Person, site: &Site) {
         json!([project["anonymize_ips"], project["week_start_day"]])
     };
     let before = read().await;
-    person.press("nav.side a[href$='/settings/'][href*='/projects/']").await;
-    person.reads("Project settings").await;
+    person.opens("nav.side a[href$='/settings/'][href*='/projects/']", "Project settings").await;
     person.fill("#form-anonymize_ips", " ").await;
     person.choose("#form-week_start_day", "1").await;
     person.press("#form .bar button.go").await;
     person.reads_notice("Settings saved.").await;
     assert_eq!(read().await, json!([true, 1]));
-    person.press("nav.side a[href$='/activity/'][href*='/projects/']").await;
-    person.reads("Activity").await;
-    person.press(".feed a[href*=revert]").await;
-    person.reads("Revert this change?").await;
+    person.opens("nav.side a[href$='/activity/'][href*='/projects/']", "Activity").await;
+    person.opens(".feed a[href*=revert]", "Revert this change?").await;
     person.press("#form button.go").await;
     person.reads_notice("Change reverted.").await;
     assert_eq!(read().await, before);

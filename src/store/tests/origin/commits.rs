@@ -121,8 +121,7 @@ async fn commit_that_is_found_by_looking_is_acknowledged_after_a_durable_write()
 
 #[tokio::test]
 async fn write_that_changes_nothing_waits_until_a_failover_keeps_what_it_tells_of() {
-    let (shared, store) = Shared::new();
-    let other = shared.open("b").expect("a second node");
+    let (shared, store, other) = Shared::with_two_nodes();
     let repeat = async || store.write(|tx| tx.get::<Thing>(&(1, 1)).map(drop)).await;
     for id in 1..=2 {
         add_thing(&other).await.expect("a write");

@@ -2,15 +2,6 @@
 
 use super::*;
 
-fn names(shared: &Shared) -> Vec<String> {
-    let entries = std::fs::read_dir(shared.folder.path()).expect("the folder");
-    let mut names: Vec<_> = entries
-        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
-        .collect();
-    names.sort();
-    names
-}
-
 #[tokio::test]
 async fn second_workspace_cannot_be_founded() {
     let (shared, store) = Shared::new();
@@ -23,9 +14,7 @@ async fn second_workspace_cannot_be_founded() {
 #[tokio::test]
 async fn copy_is_made_from_all_rows_and_continues_from_its_position() {
     let (shared, store) = Shared::new();
-    for _ in 0..3 {
-        add_thing(&store).await.expect("a write");
-    }
+    add_things(&store, 3).await;
     let other = shared.open("b").expect("a second node");
     shared.assert_same(&other).await;
     other.close().await;
@@ -39,9 +28,7 @@ async fn copy_is_made_from_all_rows_and_continues_from_its_position() {
 async fn copy_that_lost_its_last_commits_in_a_crash_catches_up() {
     let (shared, store) = Shared::new();
     let before = std::fs::read(shared.path("a")).expect("the bytes");
-    for _ in 0..5 {
-        add_thing(&store).await.expect("a write");
-    }
+    add_things(&store, 5).await;
     store.close().await;
     std::fs::write(shared.path("a"), before).expect("written");
     let store = shared.open("a").expect("the node again");
@@ -73,7 +60,7 @@ async fn copy_of_another_past_is_made_anew() {
     shared.origin.rewind(before);
     let store = shared.open("a").expect("the node again");
     shared.assert_same(&store).await;
-    assert!(names(&shared).contains(&"a.forked".to_owned()));
+    assert!(names_in(shared.folder.path()).contains(&"a.forked".to_owned()));
     assert_eq!(add_thing(&store).await.expect("a write"), 2);
 }
 
@@ -93,8 +80,7 @@ async fn failover_that_loses_commits_is_noticed_by_an_open_copy() {
 
 #[tokio::test]
 async fn missing_history_costs_no_more_than_one_copy() {
-    let (shared, store) = Shared::new();
-    let other = shared.open("b").expect("a second node");
+    let (shared, store, other) = Shared::with_two_nodes();
     let made = |store: &Store| store.origin_metrics().expect("a shared database").copies_made;
     let before = (made(&store), made(&other));
     for round in 1..=3 {
@@ -127,9 +113,7 @@ async fn copy_behind_the_horizon_is_made_anew() {
 /// was open meanwhile.
 async fn behind(many: u64, few: u64, is_open: bool) -> (Shared, Store) {
     let (shared, store) = Shared::new();
-    for _ in 0..many {
-        add_thing(&store).await.expect("a write");
-    }
+    add_things(&store, many).await;
     let other = shared.open("b").expect("a second node");
     if !is_open {
         store.close().await;
@@ -151,7 +135,8 @@ async fn behind(many: u64, few: u64, is_open: bool) -> (Shared, Store) {
     shared.origin.limit_changes(usize::MAX);
     shared.assert_same(&store).await;
     let is_left = |name: &String| name.contains("creating") || name.contains("forked");
-    assert!(!names(&shared).iter().any(is_left), "{:?}", names(&shared));
+    let names = names_in(shared.folder.path());
+    assert!(!names.iter().any(is_left), "{names:?}");
     (shared, store)
 }
 
@@ -170,9 +155,7 @@ async fn copy_that_lacks_most_rows_stays_until_the_new_one_is_complete() {
     let (shared, store) = Shared::new();
     store.close().await;
     let other = shared.open("b").expect("a second node");
-    for _ in 0..30 {
-        add_thing(&other).await.expect("a write");
-    }
+    add_things(&other, 30).await;
     shared.origin.limit_changes(2);
     shared.origin.damage(Table::Projects, &(1_u64, 30_u64).encoded(), vec![7; 40]);
     let refused = shared.open("a").err().expect("a refusal");
@@ -233,9 +216,7 @@ async fn copy_opens_while_the_origin_is_away_but_shows_nothing() {
 #[tokio::test]
 async fn copy_can_be_backed_up_while_the_origin_is_away() {
     let (shared, store) = Shared::new();
-    for _ in 0..3 {
-        add_thing(&store).await.expect("a write");
-    }
+    add_things(&store, 3).await;
     store.close().await;
     shared.origin.set_away(true);
     let store = shared.open("a").expect("the node");
@@ -295,7 +276,7 @@ async fn compacted_copy_keeps_its_position_and_the_server_that_it_has_followed()
     shared.origin.remember(newer);
     let store = shared.open("a").expect("the node again");
     assert_eq!(shared.origin.primary(), newer, "a failover is not forgotten");
-    assert!(!names(&shared).iter().any(|name| name.contains("forked")));
+    assert!(!names_in(shared.folder.path()).iter().any(|name| name.contains("forked")));
     shared.assert_same(&store).await;
     assert!(Primary { timeline: 1, ..primary }.is_before(primary));
     assert!(!primary.is_before(primary) && !Primary { system: 8, timeline: 1 }.is_before(primary));

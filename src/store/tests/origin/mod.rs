@@ -32,6 +32,13 @@ impl Shared {
         (shared, store)
     }
 
+    /// Does what [`new`](Self::new) does, and opens the copy `b` of a second node.
+    fn with_two_nodes() -> (Self, Store, Store) {
+        let (shared, store) = Self::new();
+        let other = shared.open("b").expect("a second node");
+        (shared, store, other)
+    }
+
     fn found_workspace(&self, name: &str) -> Result<(), OpenError> {
         let fs = FsHandle::new(OsFileSystem::shared());
         let mut rng = Seed::generate().rng();
@@ -82,4 +89,11 @@ async fn add_thing(store: &Store) -> Result<u64> {
             Ok(id)
         })
         .await
+}
+
+/// Adds this many things, each with a write.
+async fn add_things(store: &Store, count: u64) {
+    for _ in 0..count {
+        add_thing(store).await.expect("a write");
+    }
 }

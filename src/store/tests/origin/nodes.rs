@@ -9,8 +9,7 @@ use crate::store::values::position::OriginRow;
 
 #[tokio::test]
 async fn acknowledged_write_shows_in_the_next_read_on_every_node() {
-    let (shared, store) = Shared::new();
-    let other = shared.open("b").expect("a second node");
+    let (shared, store, other) = Shared::with_two_nodes();
     for id in 1..=10 {
         let (writer, reader) = if id % 2 == 0 { (&store, &other) } else { (&other, &store) };
         assert_eq!(add_thing(writer).await.expect("a write"), id);
@@ -49,8 +48,7 @@ async fn writes_of_three_nodes_at_once_are_each_done_once() {
 
 #[tokio::test]
 async fn access_version_changes_with_the_rows_of_another_node() {
-    let (shared, store) = Shared::new();
-    let other = shared.open("b").expect("a second node");
+    let (_shared, store, other) = Shared::with_two_nodes();
     let before = other.fresh().await.expect("a fresh state").access_version();
     store.write(|tx| tx.put(&Owner { id: 9 })).await.expect("a write");
     let after = other.fresh().await.expect("a fresh state").access_version();
@@ -59,8 +57,7 @@ async fn access_version_changes_with_the_rows_of_another_node() {
 
 #[tokio::test]
 async fn write_reads_what_another_node_wrote_and_not_what_it_knew() {
-    let (shared, store) = Shared::new();
-    let other = shared.open("b").expect("a second node");
+    let (_shared, store, other) = Shared::with_two_nodes();
     // Both nodes read the number, so that both keep it for later writes.
     for _ in 0..2 {
         add_thing(&store).await.expect("a write");
@@ -74,8 +71,7 @@ async fn write_reads_what_another_node_wrote_and_not_what_it_knew() {
 
 #[tokio::test]
 async fn new_secret_reaches_another_node_before_a_state_with_it() {
-    let (shared, store) = Shared::new();
-    let other = shared.open("b").expect("a second node");
+    let (_shared, store, other) = Shared::with_two_nodes();
     let (tell, told) = mpsc::channel();
     let watched = other.clone();
     other.on_new_secret(move |secret| {
@@ -94,8 +90,7 @@ async fn new_secret_reaches_another_node_before_a_state_with_it() {
 
 #[tokio::test]
 async fn watcher_is_called_with_the_state_of_another_node_before_a_read_returns_it() {
-    let (shared, store) = Shared::new();
-    let other = shared.open("b").expect("a second node");
+    let (_shared, store, other) = Shared::with_two_nodes();
     let (tell, called) = mpsc::channel();
     let note = move |tx: &Snapshot| {
         let _ = tell.send(tx.count::<Thing>(&1_u64).expect("a count"));
@@ -118,8 +113,7 @@ async fn watcher_is_called_with_the_state_of_another_node_before_a_read_returns_
 
 #[tokio::test]
 async fn watcher_of_all_nodes_is_called_for_own_commits_too() {
-    let (shared, store) = Shared::new();
-    let other = shared.open("b").expect("a second node");
+    let (_shared, store, other) = Shared::with_two_nodes();
     let (tell, called) = mpsc::channel();
     other.before_shown(&[Table::Projects], CommitsOf::AllNodes, move |tx| {
         let _ = tell.send(tx.count::<Thing>(&1_u64)?);
@@ -135,8 +129,7 @@ async fn watcher_of_all_nodes_is_called_for_own_commits_too() {
 
 #[tokio::test]
 async fn watcher_is_called_when_a_batch_takes_rows_or_the_copy_is_opened_again() {
-    let (shared, store) = Shared::new();
-    let other = shared.open("b").expect("a second node");
+    let (_shared, store, other) = Shared::with_two_nodes();
     let (tell, called) = mpsc::channel();
     other.before_shown(&[Table::Projects], CommitsOf::OtherNodes, move |_| {
         let _ = tell.send(());
@@ -211,8 +204,7 @@ async fn node_says_why_it_does_not_serve_while_that_lasts() {
 
 #[tokio::test]
 async fn two_nodes_of_one_name_are_noticed_by_both() {
-    let (shared, store) = Shared::new();
-    let other = shared.open("b").expect("a second node");
+    let (_shared, store, other) = Shared::with_two_nodes();
     // Both have the name of the script.
     store.start_heartbeat().expect("a thread");
     other.start_heartbeat().expect("a thread");
@@ -245,11 +237,8 @@ async fn reads_and_writes_fail_while_the_origin_is_away_and_then_go_on() {
 
 #[tokio::test]
 async fn scrub_beside_commits_of_another_node_finds_no_problem() {
-    let (shared, store) = Shared::new();
-    let other = shared.open("b").expect("a second node");
-    for _ in 0..20 {
-        add_thing(&other).await.expect("a write");
-    }
+    let (_shared, store, other) = Shared::with_two_nodes();
+    add_things(&other, 20).await;
     store.refresh().await.expect("a fresh state");
     let scrubbed = {
         let store = store.clone();
