@@ -201,18 +201,13 @@ mod tests {
     use super::*;
 
     /// Returns the window of a list of these names, and the number of walks.
-    fn sorted(
-        names: &[&str],
-        order: ListOrder,
-        window: Window,
-        most_kept: usize,
-    ) -> (Vec<u64>, usize) {
+    fn sorted(names: &[&str], order: ListOrder, window: Window, most: usize) -> (Vec<u64>, usize) {
         let new = Sorted::new(order, window, names.len() as u64);
-        let (mut sorted, mut walks) = (Sorted { most_kept, ..new }, 1);
+        let (mut sorted, mut walks) = (Sorted { most_kept: most, ..new }, 1);
         loop {
             for (id, name) in (1..).zip(names) {
                 sorted.insert((SortKey::Text((*name).to_owned()), InsightId(id)));
-                assert!(sorted.kept.len() <= most_kept.max(window.limit));
+                assert!(sorted.kept.len() <= most.max(window.limit));
             }
             if !sorted.needs_more() {
                 return (sorted.into_ids().into_iter().map(|id| id.0).collect(), walks);
@@ -235,9 +230,9 @@ mod tests {
             {
                 let window = Window { offset, limit, order: direction };
                 let shown: Vec<u64> = expected.iter().skip(offset).take(limit).copied().collect();
-                for most_kept in 1..9 {
-                    let found = sorted(&names, order, window, most_kept).0;
-                    assert_eq!(found, shown, "{window:?} with {most_kept}");
+                for most in 1..9 {
+                    let found = sorted(&names, order, window, most).0;
+                    assert_eq!(found, shown, "{window:?} with {most}");
                 }
             }
         }

@@ -150,10 +150,7 @@ fn ranked((owner, id, rank): (u64, u64, String)) -> Thing {
 }
 
 /// Returns a visitor that notes the ids of its rows and breaks after `most` of them.
-fn noting(
-    ids: &mut Vec<u64>,
-    most: usize,
-) -> impl FnMut(Row<'_, Thing>) -> Result<ControlFlow<()>> {
+fn notes(ids: &mut Vec<u64>, most: usize) -> impl FnMut(Row<'_, Thing>) -> Result<ControlFlow<()>> {
     move |row| {
         ids.push(row.meta.id);
         Ok(if ids.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
@@ -181,7 +178,7 @@ proptest! {
 
         for order in [Order::Ascending, Order::Descending] {
             let mut found = Vec::new();
-            tx.scan_between(&from, &until, order, noting(&mut found, most)).expect("read");
+            tx.scan_between(&from, &until, order, notes(&mut found, most)).expect("read");
             let within = all.iter().filter(|(owner, id, _)| (from..until).contains(&(*owner, *id)));
             let mut wanted: Vec<u64> = within.map(|(_, id, _)| *id).collect();
             if order == Order::Descending {
@@ -193,7 +190,7 @@ proptest! {
 
         let span = (from.0, ranks.0)..(until.0, ranks.1);
         let mut found = Vec::new();
-        tx.walk_down(&BY_RANK, &span.start, &span.end, noting(&mut found, most)).expect("read");
+        tx.walk_down(&BY_RANK, &span.start, &span.end, notes(&mut found, most)).expect("read");
         let sorted: BTreeSet<_> = all.iter().map(|(owner, id, rank)| ((*owner, rank.clone()), *id)).collect();
         let within = sorted.iter().rev().filter(|(key, _)| span.contains(key));
         let wanted: Vec<u64> = within.map(|(_, id)| *id).take(most).collect();

@@ -137,10 +137,7 @@ async fn record_use(workspace: &Workspace) {
 }
 
 /// Returns how much memory a request takes while it waits for the writer, and its response. Call it after [`record_use`].
-async fn charge_while_queued(
-    workspace: &Workspace,
-    mut request: Request<Body>,
-) -> (usize, Response) {
+async fn charge_in_queue(workspace: &Workspace, mut request: Request<Body>) -> (usize, Response) {
     let (app, store) = (&workspace.app, workspace.app.store());
     let (held, release) = hold(store).await;
     request.extensions_mut().insert(client(1));
@@ -167,14 +164,14 @@ async fn request_body_is_charged_at_its_parsed_size_until_the_response() {
     ] {
         let body = format!("{{\"name\": \"A\", \"unknown\": {unknown}}}");
         let request = post(&list, Some(&key), Body::from(body));
-        let (charge, answer) = charge_while_queued(&workspace, request).await;
+        let (charge, answer) = charge_in_queue(&workspace, request).await;
         assert_eq!(answer.status(), 201);
         assert!(charge > least, "{}: {charge}", &unknown[..9]);
         drop(answer);
         assert_eq!(workspace.app.transfer_memory().used(), 0);
     }
     let sparse = post(&list, Some(&key), Body::from("{\"name\": \"A\"}"));
-    let (charge, answer) = charge_while_queued(&workspace, sparse).await;
+    let (charge, answer) = charge_in_queue(&workspace, sparse).await;
     assert_eq!((charge, answer.status().as_u16()), (0, 201), "a sparse body is not counted");
 }
 
@@ -224,7 +221,7 @@ async fn route_that_ignores_its_request_body_reads_little_and_keeps_nothing() {
         );
     }
     let ignored = request(format!("{{\"a\": {}}}", dense(16_000)));
-    let (charge, answer) = charge_while_queued(&workspace, ignored).await;
+    let (charge, answer) = charge_in_queue(&workspace, ignored).await;
     assert_eq!((answer.status().as_u16(), charge), (200, 0));
 }
 

@@ -20,11 +20,7 @@ fn refused(answer: &TestResponse, detail: &str) {
 }
 
 /// Creates organizations or projects until one fails. Returns their number and the error.
-async fn create_until_refused(
-    caller: &TestClient,
-    path: &str,
-    most: usize,
-) -> (usize, TestResponse) {
+async fn create_until_full(caller: &TestClient, path: &str, most: usize) -> (usize, TestResponse) {
     for number in 0..=most {
         let answer = caller.post(path, json!({ "name": format!("Number {number}") })).await;
         if answer.status != 201 {
@@ -38,7 +34,7 @@ async fn create_until_refused(
 async fn organizations_per_user_are_limited() {
     let workspace = capped(Caps { organizations: 3, ..Caps::DEFAULT }).await;
     let owner = &workspace.owner;
-    let (created, answer) = create_until_refused(owner, "/api/organizations/", 3).await;
+    let (created, answer) = create_until_full(owner, "/api/organizations/", 3).await;
     assert_eq!(created, 2, "the first one already existed");
     refused(&answer, "A user can belong to at most 3 organizations.");
 
@@ -66,7 +62,7 @@ async fn organizations_per_user_are_limited() {
 async fn projects_and_members_per_organization_are_limited() {
     let workspace = capped(Caps { projects: 3, members: 2, ..Caps::DEFAULT }).await;
     let path = workspace.organization("projects/");
-    let (created, answer) = create_until_refused(&workspace.owner, &path, 3).await;
+    let (created, answer) = create_until_full(&workspace.owner, &path, 3).await;
     assert_eq!(created, 2, "the first one already existed");
     refused(&answer, "An organization can have at most 3 projects.");
 
@@ -95,7 +91,7 @@ async fn live_dashboards_per_project_are_limited_for_every_way_of_creating_them(
     const TOLD: &str = "A project can have at most 3 live dashboards.";
     let workspace = capped(Caps { dashboards: 3, ..Caps::DEFAULT }).await;
     let (owner, path) = (&workspace.owner, workspace.dashboards(""));
-    let (created, answer) = create_until_refused(owner, &path, 3).await;
+    let (created, answer) = create_until_full(owner, &path, 3).await;
     assert_eq!(created, 3);
     refused(&answer, TOLD);
     let listed = owner.get(&path).await.ok();

@@ -1,7 +1,7 @@
 //! Insights in the model, and their tiles on dashboards.
 
 use super::world::{
-    ACCESS, At, EDITOR, Expected, Id, NAMES, Outcome, Rules, VIEWER, World, answer, deny, invalid,
+    ACCESS, At, Checked, EDITOR, Id, NAMES, Outcome, Rules, VIEWER, World, answer, deny, invalid,
     level_on, missing,
 };
 use crate::prelude::*;
@@ -90,7 +90,7 @@ impl World {
     }
 
     /// Returns an insight of the project, which may be deleted.
-    pub fn insight(&self, project: Id, id: Id) -> Result<&Insight, Expected> {
+    pub fn insight(&self, project: Id, id: Id) -> Checked<&Insight> {
         let found = self.file.insights.get(&id).filter(|insight| insight.project == project);
         found.map_or_else(|| missing("Not found."), Ok)
     }
@@ -120,12 +120,7 @@ impl World {
     }
 
     /// Returns the insight on these dashboards, if the caller may put it there.
-    fn placed(
-        &self,
-        mut insight: Insight,
-        boards: &BTreeSet<Id>,
-        at: &At,
-    ) -> Result<Insight, Expected> {
+    fn placed(&self, mut insight: Insight, boards: &BTreeSet<Id>, at: &At) -> Checked<Insight> {
         for board in boards {
             if !self.sees_board(insight.project, *board, at) {
                 let text = format!("Invalid pk \"{board}\" - object does not exist.");
@@ -181,7 +176,7 @@ impl World {
         by: Id,
         (project, id): (Id, Id),
         restores: bool,
-        change: impl FnOnce(&Self, Insight, &At) -> Result<Insight, Expected>,
+        change: impl FnOnce(&Self, Insight, &At) -> Checked<Insight>,
     ) -> Outcome {
         let at = self.in_project(by, project, "insight:write")?;
         let insight = self.insight(project, id)?;

@@ -47,28 +47,31 @@ pub struct Expected {
     pub body: Vec<(&'static str, Value)>,
 }
 
+/// A value, or the refusal of a request.
+pub type Checked<T> = Result<T, Expected>;
+
 /// The result of a request in the model: a success or a refusal.
-pub type Outcome = Result<Expected, Expected>;
+pub type Outcome = Checked<Expected>;
 
 #[expect(clippy::unnecessary_wraps, reason = "callers use `?` before it")]
 pub fn answer(status: u16, body: Vec<(&'static str, Value)>) -> Outcome {
     Ok(Expected { status, body })
 }
 
-pub fn refuse<T>(status: u16, code: &str, detail: &str) -> Result<T, Expected> {
+pub fn refuse<T>(status: u16, code: &str, detail: &str) -> Checked<T> {
     let body = vec![("/code", json!(code)), ("/detail", json!(detail))];
     Err(Expected { status, body })
 }
 
-pub fn deny<T>(detail: &str) -> Result<T, Expected> {
+pub fn deny<T>(detail: &str) -> Checked<T> {
     refuse(403, "permission_denied", detail)
 }
 
-pub fn missing<T>(detail: &str) -> Result<T, Expected> {
+pub fn missing<T>(detail: &str) -> Checked<T> {
     refuse(404, "not_found", detail)
 }
 
-pub fn invalid<T>(code: &str, detail: &str) -> Result<T, Expected> {
+pub fn invalid<T>(code: &str, detail: &str) -> Checked<T> {
     refuse(400, code, detail)
 }
 
@@ -284,7 +287,7 @@ impl World {
     }
 
     /// Returns the key, if it is valid.
-    fn key(&self, by: Id) -> Result<&Key, Expected> {
+    fn key(&self, by: Id) -> Checked<&Key> {
         let live = |key: &&Key| key.ends.is_none_or(|end| self.now < end);
         let text = "Personal API key found in request Authorization header is invalid.";
         match self.file.keys.get(&by).filter(live) {
@@ -293,20 +296,14 @@ impl World {
         }
     }
 
-    fn require_scope(&self, by: Id, scope: &str) -> Result<(), Expected> {
+    fn require_scope(&self, by: Id, scope: &str) -> Checked<()> {
         if allows(self.key(by)?.scopes, scope) {
             return Ok(());
         }
         deny(&format!("API key missing required scope '{scope}'"))
     }
 
-    pub fn in_organization(
-        &self,
-        by: Id,
-        organization: Id,
-        scope: &str,
-        least: i64,
-    ) -> Result<At, Expected> {
+    pub fn in_organization(&self, by: Id, organization: Id, scope: &str, min: i64) -> Checked<At> {
         let person = self.key(by)?.person;
         let Some(found) = self.file.organizations.get(&organization) else {
             return missing("Organization not found.");
@@ -314,7 +311,7 @@ impl World {
         self.require_scope(by, scope)?;
         match found.members.get(&person) {
             None => deny(NOT_YOURS),
-            Some(level) if *level < least => deny(NO_LEVEL),
+            Some(level) if *level < min => deny(NO_LEVEL),
             Some(level) => {
                 Ok(At { person, level: *level, roles: self.roles_of(organization, person) })
             }
@@ -342,7 +339,7 @@ impl World {
     }
 
     /// Checks access to what is inside a project.
-    pub fn in_project(&self, by: Id, id: Id, scope: &str) -> Result<At, Expected> {
+    pub fn in_project(&self, by: Id, id: Id, scope: &str) -> Checked<At> {
         let person = self.key(by)?.person;
         let Some(project) = self.live_project(id) else { return missing("Project not found.") };
         self.require_scope(by, scope)?;
@@ -350,7 +347,7 @@ impl World {
     }
 
     /// Checks access to the project itself.
-    fn at_project(&self, by: Id, id: Id, scope: &str) -> Result<At, Expected> {
+    fn at_project(&self, by: Id, id: Id, scope: &str) -> Checked<At> {
         let person = self.key(by)?.person;
         let Some(project) = self.live_project(id) else { return missing("Not found.") };
         self.require_scope(by, scope)?;
@@ -367,7 +364,7 @@ impl World {
         free || board.editors.contains(&at.person)
     }
 
-    pub fn require_edit(board: &Board, at: &At) -> Result<(), Expected> {
+    pub fn require_edit(board: &Board, at: &At) -> Checked<()> {
         if Self::access(board, at) < EDITOR {
             return deny("You do not have editor access to this resource.");
         }
@@ -385,7 +382,7 @@ impl World {
         (project, id): (Id, Id),
         scope: &str,
         none: &str,
-    ) -> Result<(At, &mut Board), Expected> {
+    ) -> Checked<(At, &mut Board)> {
         let at = self.in_project(by, project, scope)?;
         let Some(board) = self.board(project, id) else { return missing(none) };
         Self::require_edit(board, &at)?;
@@ -440,7 +437,7 @@ impl World {
         answer(200, vec![("/level", json!(level)), ("/user/email", json!(PEOPLE[whom]))])
     }
 
-    fn require_reach(at: &At, whom: Id, level: i64) -> Result<(), Expected> {
+    fn require_reach(at: &At, whom: Id, level: i64) -> Checked<()> {
         if whom == at.person || (at.administers() && level <= at.level) {
             return Ok(());
         }
@@ -930,13 +927,7 @@ impl World {
     }
 
     /// Requires that the caller, who has this level on an object of the project, may set a rule for the subject.
-    fn require_manage(
-        &self,
-        project: Id,
-        level: usize,
-        subject: Subject,
-        at: &At,
-    ) -> Result<(), Expected> {
+    fn require_manage(&self, project: Id, level: usize, subject: Subject, at: &At) -> Checked<()> {
         let found = &self.file.projects[&project];
         if level < MANAGER && self.granted(found, at.person) != Some(true) {
             return Err(Expected { status: 403, body: vec![] });
@@ -945,7 +936,7 @@ impl World {
     }
 
     /// Requires that a person is a member of the organization, and that a role is one of it.
-    fn require_subject(&self, organization: Id, subject: Subject) -> Result<(), Expected> {
+    fn require_subject(&self, organization: Id, subject: Subject) -> Checked<()> {
         let members = &self.file.organizations[&organization].members;
         match subject {
             Subject::Person(whom) if !members.contains_key(&whom) => {

@@ -254,19 +254,14 @@ fn tls_handshake_and_first_headers_share_the_header_timeout() {
     let (pair, _site, _, server) = serving(&["--header-timeout", "3s"]);
     let other = DataFolder::empty();
     let sooner = other.serve(&["--header-timeout", "2s"]);
-    let shared =
-        (0..10).any(|_| late_handshake_does_not_extend_the_timeout(&pair, &server, &sooner));
+    let shared = (0..10).any(|_| late_handshake_extends_no_timeout(&pair, &server, &sooner));
     assert!(shared, "connections with a late handshake outlive newer ones in every try");
     until("the server goes on", || pair.connect(&server).ok());
 }
 
 /// Opens connections that never complete their first headers, and a newer one when the server with the shorter timeout has
 /// closed a connection as old. Returns whether the newer one is still open when the others are closed.
-fn late_handshake_does_not_extend_the_timeout(
-    pair: &Pair,
-    server: &Server,
-    sooner: &Server,
-) -> bool {
+fn late_handshake_extends_no_timeout(pair: &Pair, server: &Server, sooner: &Server) -> bool {
     let [mut silent, mut slow, late] = [(); 3].map(|()| raw(server.address));
     // The record header announces 512 bytes.
     slow.write_all(&[22, 3, 1, 2, 0, 1, 0]).expect("sent");
