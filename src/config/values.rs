@@ -173,11 +173,8 @@ mod tests {
     fn sizes_and_durations_are_parsed_with_units() {
         assert_eq!(parse_size("64MiB"), Ok(64 << 20));
         assert_eq!(parse_duration("15m"), Ok(Duration::from_mins(15)));
-        assert!(
-            parse_size("lots").is_err()
-                && parse_duration("0s").is_err()
-                && parse_duration("soon").is_err()
-        );
+        assert!(parse_size("lots").is_err());
+        assert!(parse_duration("0s").is_err() && parse_duration("soon").is_err());
     }
 
     #[test]

@@ -200,10 +200,8 @@ mod tests {
     #[test]
     fn blank_nullable_decimal_is_null() {
         assert_eq!(read_field::<Nullable<Fraction>>(&json!(" ")), Ok(Patch::Null));
-        assert_eq!(
-            read_field::<Nullable<Fraction>>(&json!("0.1")),
-            Ok(Patch::Value("0.10".to_owned()))
-        );
+        let value = read_field::<Nullable<Fraction>>(&json!("0.1"));
+        assert_eq!(value, Ok(Patch::Value("0.10".to_owned())));
     }
 
     proptest! {

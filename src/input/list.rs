@@ -178,10 +178,8 @@ mod tests {
         for (value, code, at) in cases {
             assert_eq!(attr::<ListOf<Name<9>, 3>>(&value), (code, Some(at.to_owned())));
         }
-        assert_eq!(
-            attr::<ListOf<ListOf<Name<9>, 3>, 3>>(&json!([[], ["a", true]])),
-            ("invalid_input", Some("f__1__1".to_owned()))
-        );
+        let nested = attr::<ListOf<ListOf<Name<9>, 3>, 3>>(&json!([[], ["a", true]]));
+        assert_eq!(nested, ("invalid_input", Some("f__1__1".to_owned())));
     }
 
     #[test]
@@ -190,10 +188,8 @@ mod tests {
             (json!([" https://a.io ", null, "", "  ", "b", 5]), texts(&["https://a.io", "b", "5"])),
             (json!([]), vec![]),
         ]);
-        assert_eq!(
-            attr::<UrlList<2>>(&json!([null, "a".repeat(201)])),
-            ("max_length", Some("f__1".to_owned()))
-        );
+        let long = attr::<UrlList<2>>(&json!([null, "a".repeat(201)]));
+        assert_eq!(long, ("max_length", Some("f__1".to_owned())));
         assert_eq!(attr::<UrlList<2>>(&json!([true])), ("invalid_input", Some("f__0".to_owned())));
         assert_refused::<UrlList<1>>([
             (json!([null, null]), "max_length", "Ensure this field has no more than 1 elements."),

@@ -34,9 +34,8 @@ impl Offer {
     /// Accepts the invite with its token and these fields.
     pub async fn accept(&self, caller: &TestClient, fields: Value) -> TestResponse {
         let mut sent = json!({ "token": self.token });
-        sent.as_object_mut()
-            .expect("an object")
-            .extend(fields.as_object().expect("fields").clone());
+        let fields = fields.as_object().expect("fields").clone();
+        sent.as_object_mut().expect("an object").extend(fields);
         caller.post(&self.path, sent).await
     }
 }

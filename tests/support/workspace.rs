@@ -502,10 +502,8 @@ impl TestClient {
         if let Some(session) = &self.session {
             request.extensions_mut().insert(session.clone());
         }
-        let asked = (
-            request.method().clone(),
-            request.uri().path_and_query().map_or(String::new(), ToString::to_string),
-        );
+        let uri = request.uri().path_and_query().map_or(String::new(), ToString::to_string);
+        let asked = (request.method().clone(), uri);
         let response = self.router.clone().oneshot(request).await.expect("an answer");
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a whole body").to_bytes();

@@ -59,12 +59,8 @@ async fn body_of(response: Response) -> Value {
 /// Returns the lines logged at `level` while `work` runs.
 async fn capture_log(level: tracing::Level, work: impl Future) -> Vec<Value> {
     let kept = CapturedLog::default();
-    let log = tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_max_level(level)
-        .with_writer(kept.writer())
-        .finish();
+    let log = tracing_subscriber::fmt().json().flatten_event(true).with_max_level(level);
+    let log = log.with_writer(kept.writer()).finish();
     let guard = tracing::subscriber::set_default(log);
     work.await;
     drop(guard);

@@ -143,11 +143,7 @@ mod tests {
             assert_eq!(turns.try_take(client(1), LARGE_PART_TURNS, None, now), Ok(()));
         }
         assert_eq!(turns.try_take(client(1), LARGE_PART_TURNS, None, now), Err(0));
-        assert_eq!(
-            turns.try_take(client(1), LARGE_PART_TURNS, Some(0), now),
-            Ok(()),
-            "a new round"
-        );
+        assert_eq!(turns.try_take(client(1), LARGE_PART_TURNS, Some(0), now), Ok(()), "new round");
     }
 
     #[test]

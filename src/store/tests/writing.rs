@@ -173,10 +173,8 @@ async fn discarded_write_is_undone_alone_and_commits_nothing() {
     let kept = (written.0.expect("put"), written.1.expect("a result"), written.2.expect("put"));
     assert_eq!((kept.1).0, 2);
     let snapshot = store.snapshot().expect("an open file");
-    assert_eq!(
-        [1, 2, 3].map(|id| snapshot.exists::<Thing>(&(1, id)).expect("read")),
-        [true, false, true]
-    );
+    let found = [1, 2, 3].map(|id| snapshot.exists::<Thing>(&(1, id)).expect("read"));
+    assert_eq!(found, [true, false, true]);
     assert_clean(&check(&store).await);
 }
 

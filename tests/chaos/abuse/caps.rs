@@ -222,11 +222,8 @@ async fn rejected_update_with_a_large_response_changes_nothing() {
                         return None;
                     }
                     let version = answer.version();
-                    assert_eq!(
-                        answer.ok()[field],
-                        format!("N{number}"),
-                        "the response shows its own update"
-                    );
+                    let own = format!("N{number}");
+                    assert_eq!(answer.ok()[field], own, "the response shows its own update");
                     Some(version)
                 })
             })

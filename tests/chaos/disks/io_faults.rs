@@ -122,10 +122,7 @@ impl Faulty {
             }
             let now = (found.version(), found.ok());
             if let Some(before) = before.filter(|_| refused) {
-                assert!(
-                    now.0 == before.0 || now.0 == before.0 + 1,
-                    "{path} has an unexpected version"
-                );
+                assert!(now.0 == before.0 || now.0 == before.0 + 1, "{path}: unexpected version");
                 assert!(now.0 != before.0 || now.1 == before.1, "{path} is partially changed");
                 self.tally.done += usize::from(now.0 != before.0);
             }
@@ -155,10 +152,8 @@ impl Faulty {
             held
         };
         let shown = open(world.shown()).await;
-        assert!(
-            open(world.after_power_cut(&mut TestRng(seed()))).await == shown,
-            "the service showed a state that is not on disk"
-        );
+        let on_disk = open(world.after_power_cut(&mut TestRng(seed()))).await;
+        assert!(on_disk == shown, "the service showed a state that is not on disk");
         self.tally
     }
 }

@@ -116,10 +116,7 @@ impl Run {
         }
         for (done, state) in &self.acknowledged {
             let synced = self.states.iter().find(|(_, known)| known == state);
-            assert!(
-                synced.is_some_and(|(at, _)| at <= done),
-                "a state was acknowledged before it was on disk"
-            );
+            assert!(synced.is_some_and(|(at, _)| at <= done), "acknowledged before it was on disk");
         }
         self
     }

@@ -68,10 +68,8 @@ impl Beginning {
             names.people[person] = text(&caller.get("/api/users/@me/").await.ok()["uuid"]);
         }
         NOTHING.clone_into(&mut names.people[NEWCOMER]);
-        names.organizations = BTreeMap::from([
-            (0, workspace.made.organization_id.to_string()),
-            (1, text(&other["id"])),
-        ]);
+        let organizations = [workspace.made.organization_id.to_string(), text(&other["id"])];
+        names.organizations = (0..).zip(organizations).collect();
         workspace.app.close().await;
         Self { bytes: fs::read(workspace.path()).expect("the file"), names }
     }
@@ -211,11 +209,8 @@ impl Service {
         let board = |rest: &str| project(&format!("dashboards/{}/{rest}", step.which));
         let member = || organization(&format!("members/{}/", names.people[step.whom]));
         let export = || names.exports.get(&step.which).unwrap_or(&nothing);
-        let (invite, token) = names
-            .invites
-            .get(&step.which)
-            .cloned()
-            .unwrap_or((nothing.clone(), "unknown".to_owned()));
+        let unknown = || (nothing.clone(), "unknown".to_owned());
+        let (invite, token) = names.invites.get(&step.which).cloned().unwrap_or_else(unknown);
         let insight = |rest: &str| project(&format!("insights/{}/{rest}", step.which));
         let role_id = |number| names.roles.get(&number).unwrap_or(&nothing);
         let role = |rest: &str| organization(&format!("roles/{}/{rest}", role_id(step.which)));

@@ -24,10 +24,8 @@ fn database_with_a_full_disk_refuses_writes_and_serves_reads() {
         let request = cluster.request("POST", &cluster.dashboards, "", Some(&refused));
         let Answer::Reply(reply) = node.send(&mut None, &request) else { panic!("no response") };
         reply.assert_error(503, "server_error", "unavailable");
-        assert_eq!(
-            reply.json()["detail"],
-            "The service is temporarily unavailable. Try again shortly."
-        );
+        let detail = "The service is temporarily unavailable. Try again shortly.";
+        assert_eq!(reply.json()["detail"], detail);
         assert_eq!(cluster.ask(at, "GET", &cluster.dashboards, None).ok()["count"], 1);
     }
     schema.execute(FREE);

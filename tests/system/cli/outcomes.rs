@@ -75,12 +75,9 @@ fn reader_of_a_list_may_leave_early() {
         // Only a part of an export was read.
         (&["export"], 1),
     ] {
-        let mut child = site
-            .steward(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("a process");
+        let mut command = site.steward(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("a process");
         drop(child.stdout.take());
         assert_eq!(child.wait().expect("an exit").code(), Some(code), "{args:?}");
     }

@@ -96,9 +96,8 @@ async fn arranging_keeps_its_place_on_the_screen() {
     shown(&browser, "Arrange the tiles").await;
 
     // A drag in the middle of a long page does not scroll it.
-    browser
-        .run("document.querySelector('#tile-5 .grip').scrollIntoView({ block: 'center' })")
-        .await;
+    let scroll = "document.querySelector('#tile-5 .grip').scrollIntoView({ block: 'center' })";
+    browser.run(scroll).await;
     let before = browser.run("return scrollY").await;
     assert!(before.as_f64() > Some(500.0), "{before}");
     let (dx, dy) = distance(&browser, 6, 1).await;
@@ -141,14 +140,10 @@ async fn tiles_are_dragged_by_a_finger_on_a_phone() {
         let half = "return document.querySelector('[data-arrange]').clientWidth / 2";
         let half = browser.run(half).await.as_f64().expect("a width");
         browser.drag_by_touch("#tile-2 .grip", half, 0.0).await;
-        browser
-            .wait_until("it has moved", "Number(document.getElementById('x-2').value) === 7")
-            .await;
+        let has_moved = "Number(document.getElementById('x-2').value) === 7";
+        browser.wait_until("it has moved", has_moved).await;
         let after = browser.run(left).await.as_f64().expect("a place");
-        assert!(
-            after > before + half / 2.0,
-            "{width}: the tile is at {after}, and was at {before}"
-        );
+        assert!(after > before + half / 2.0, "{width}: the tile is at {after}, was at {before}");
         let wide = browser.run("return document.documentElement.scrollWidth").await;
         assert_eq!(wide, width, "the page scrolls sideways");
     }

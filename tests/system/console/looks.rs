@@ -223,11 +223,7 @@ async fn browser_preferences_are_followed() {
     browser.press(Key::Down).await;
     let differs = "(() => { const ground = (selector) => getComputedStyle(document.querySelector(`#palette ${selector}`)).backgroundColor; \
                    return ground('[aria-selected=true]') !== ground('[aria-selected=false]') })()";
-    assert_eq!(
-        browser.run(&format!("return {differs}")).await,
-        true,
-        "the chosen place is not marked"
-    );
+    assert_eq!(browser.run(&format!("return {differs}")).await, true, "the place is not marked");
     assert_sound(&browser, "the palette").await;
     browser.close().await;
 }

@@ -182,9 +182,7 @@ async fn shared_page_is_readable_on_every_screen_in_light_and_dark() {
     for (width, scheme) in [(320, "light"), (320, "dark"), (1280, "light"), (1280, "dark")] {
         browser.look(width, scheme).await;
         browser.visit(&link).await;
-        browser
-            .run("for (const one of document.querySelectorAll('details')) one.open = true")
-            .await;
+        browser.run("for (const it of document.querySelectorAll('details')) it.open = true").await;
         let wide = browser.run("return document.documentElement.scrollWidth").await;
         assert_eq!(wide, width, "{scheme}: the page scrolls sideways");
         let cut = "return [...document.querySelectorAll('main *:not(.scroll *)')].filter((one) => one.getClientRects()\
@@ -239,10 +237,8 @@ async fn shared_page_has_headings_and_keyboard_navigation() {
         .run("return [...document.querySelectorAll('header li')].map((li) => li.textContent)")
         .await;
     assert_eq!(tags, json!(["growth", "team a", "weekly"]));
-    assert_eq!(
-        browser.text(".about").await,
-        "How many come, and who stays.\nLooked at every Monday."
-    );
+    let about = "How many come, and who stays.\nLooked at every Monday.";
+    assert_eq!(browser.text(".about").await, about);
 
     // Tab reaches each link and each summary, and the focus is visible.
     let mut seen = Vec::new();

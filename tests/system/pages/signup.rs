@@ -55,10 +55,8 @@ async fn new_user_joins_in_the_browser() {
     browser.text("#account:not([hidden]) label").await;
     browser.fill("#key", &owner).await;
     browser.click("#form button").await;
-    assert_eq!(
-        browser.text("#status.bad").await,
-        "This invite is intended for another email address."
-    );
+    let other = "This invite is intended for another email address.";
+    assert_eq!(browser.text("#status.bad").await, other);
     browser.fill("#key", &bob).await;
     browser.click("#form button").await;
     browser.text("#form[hidden]").await;

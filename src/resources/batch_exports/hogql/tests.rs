@@ -39,11 +39,8 @@ fn refusals_name_the_place_of_the_fault() {
 #[test]
 fn valid_queries_over_events_are_accepted() {
     let deep = format!("SELECT {}1{} FROM events", "(".repeat(50_000), ")".repeat(50_000));
-    let subqueries = format!(
-        "SELECT {}1{} FROM events",
-        "(SELECT ".repeat(9_000),
-        " FROM events)".repeat(9_000)
-    );
+    let (begin, end) = ("(SELECT ".repeat(9_000), " FROM events)".repeat(9_000));
+    let subqueries = format!("SELECT {begin}1{end} FROM events");
     for text in [
         "SELECT * FROM events",
         "select event, timestamp from events",

@@ -204,10 +204,8 @@ async fn writes_of_one_batch_run_again_together() {
 async fn backup_of_a_store_whose_batches_are_overtaken_has_no_undone_change() {
     let (shared, store) = Shared::new();
     add_thing(&store).await.expect("a write");
-    let walk = store
-        .begin_sliced_walk(Table::ALL, sliced_walk::SliceLimit::default())
-        .await
-        .expect("a walk");
+    let limit = sliced_walk::SliceLimit::default();
+    let walk = store.begin_sliced_walk(Table::ALL, limit).await.expect("a walk");
     for _ in 0..3 {
         shared.plan(1, Event::Overtake);
         add_thing(&store).await.expect("a write");

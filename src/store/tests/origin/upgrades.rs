@@ -34,10 +34,8 @@ async fn older_database_is_migrated_by_the_first_node() {
     let store = shared.open("a").expect("a node");
     let head = shared.origin.head().expect("an answer").expect("a workspace");
     let migrated = older + 1;
-    assert_eq!(
-        (head.format, head.position.seq, head.horizon),
-        (schema::FORMAT, migrated, migrated)
-    );
+    assert_eq!(head.format, schema::FORMAT);
+    assert_eq!((head.position.seq, head.horizon), (migrated, migrated));
     let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
     let names = seal(Table::Meta, schema::TABLES_KEY, names.join("\n").as_bytes());
     expected.insert((Table::Meta, schema::TABLES_KEY.to_vec()), names);

@@ -130,10 +130,8 @@ fn tables_have_no_trace_of_removed_rows_after_trimming() {
     let count = |table: &str| database.schema.execute(&format!("SELECT count(*) FROM {table}"));
     assert_eq!(count("steward_rows"), [["2"]]);
     database.origin.trim(1).expect("an answer");
-    assert_eq!(
-        (count("steward_rows"), count("steward_commits")),
-        (vec![vec!["1".to_owned()]], vec![vec!["2".to_owned()]])
-    );
+    assert_eq!(count("steward_rows"), [["1"]]);
+    assert_eq!(count("steward_commits"), [["2"]]);
 }
 
 #[test]
