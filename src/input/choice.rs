@@ -246,16 +246,11 @@ mod tests {
 
     #[test]
     fn choices_are_matched_by_their_text() {
-        assert_reads::<Choice<Restriction>>([
-            (json!(21), 21),
-            (json!("21"), 21),
-            (json!(37.0), 37),
-        ]);
+        let numbers = [(json!(21), 21), (json!("21"), 21), (json!(37.0), 37)];
+        assert_reads::<Choice<Restriction>>(numbers);
         assert_reads::<Choice<Provider>>([(json!(""), ""), (json!("saml"), "saml")]);
-        assert_reads::<Choice<Level>>([
-            (json!("1"), Level::Member),
-            (json!("admin"), Level::Admin),
-        ]);
+        let levels = [(json!("1"), Level::Member), (json!("admin"), Level::Admin)];
+        assert_reads::<Choice<Level>>(levels);
     }
 
     #[test]

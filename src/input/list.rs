@@ -166,10 +166,8 @@ mod tests {
 
     #[test]
     fn list_item_errors_contain_the_index() {
-        assert_reads::<ListOf<Integer<0, 9>, 3>>([
-            (json!([1, "2", 3.0]), vec![1, 2, 3]),
-            (json!([]), vec![]),
-        ]);
+        let numbers = [(json!([1, "2", 3.0]), vec![1, 2, 3]), (json!([]), vec![])];
+        assert_reads::<ListOf<Integer<0, 9>, 3>>(numbers);
         let cases = [
             (json!(["a", ""]), "blank", "f__1"),
             (json!([null]), "null", "f__0"),

@@ -181,16 +181,10 @@ mod tests {
             json!("005.00\n"),
         ];
         assert_reads::<Integer<0, 9>>(five.map(|value| (value, 5)));
-        assert_reads::<Integer<-9, 99>>([
-            (json!("-5"), -5),
-            (json!("1_0"), 10),
-            (json!(-0.0), 0),
-            (json!("-0.0"), 0),
-        ]);
-        assert_reads::<Integer<{ i64::MIN }, { i64::MAX }>>([
-            (json!(i64::MIN), i64::MIN),
-            (json!(i64::MAX.to_string()), i64::MAX),
-        ]);
+        let others = [(json!("-5"), -5), (json!("1_0"), 10), (json!(-0.0), 0), (json!("-0.0"), 0)];
+        assert_reads::<Integer<-9, 99>>(others);
+        let ends = [(json!(i64::MIN), i64::MIN), (json!(i64::MAX.to_string()), i64::MAX)];
+        assert_reads::<Integer<{ i64::MIN }, { i64::MAX }>>(ends);
     }
 
     #[test]
@@ -202,19 +196,14 @@ mod tests {
         assert_refused::<Integer<0, 9>>(texts.map(|text| (json!(text), WRONG.0, WRONG.1)));
         let others = [json!(5.5), json!(true), json!([1]), json!({})];
         assert_refused::<Integer<0, 9>>(others.map(|value| (value, WRONG.0, WRONG.1)));
-        assert_refused::<Integer<0, 9>>([(
-            json!("1".repeat(1001)),
-            "max_string_length",
-            "String value too large.",
-        )]);
+        let long = (json!("1".repeat(1001)), "max_string_length", "String value too large.");
+        assert_refused::<Integer<0, 9>>([long]);
     }
 
     #[test]
     fn integer_bounds_apply_to_numbers_of_any_size() {
-        let (max, min) = (
-            "Ensure this value is less than or equal to 9.",
-            "Ensure this value is greater than or equal to 2.",
-        );
+        let max = "Ensure this value is less than or equal to 9.";
+        let min = "Ensure this value is greater than or equal to 2.";
         assert_refused::<Integer<2, 9>>([
             (json!(10), "max_value", max),
             (json!("1".repeat(1000)), "max_value", max),

@@ -296,10 +296,9 @@ mod tests {
         assert_eq!(Nullable::<Text<1>>::parse("f", None).unwrap(), Patch::Absent);
         assert_eq!(Nullable::<Text<1>>::parse("f", Some(&null)).unwrap(), Patch::Null);
         assert_eq!(code(Required::<Text<1>>::parse("f", Some(&null)).unwrap_err()), refused_null);
-        assert_eq!(
-            code(Required::<Text<1>>::parse("f", None).unwrap_err()),
-            ("required", "This field is required.".to_owned(), Some("f".to_owned()))
-        );
+        let absent = code(Required::<Text<1>>::parse("f", None).unwrap_err());
+        let detail = "This field is required.".to_owned();
+        assert_eq!(absent, ("required", detail, Some("f".to_owned())));
     }
 
     #[test]
@@ -310,14 +309,11 @@ mod tests {
         assert_eq!(list["type"], json!(["array", "null"]));
         let types = json!(["object", "array", "string", "number", "boolean", "null"]);
         assert_eq!(schema(Nullable::<FreeForm>::property())["type"], types);
-        assert_eq!(
-            schema(Nullable::<Choice<Interval>>::property()),
-            json!({"type": ["string", "null"], "enum": ["hour", "day", null]})
-        );
-        assert_eq!(
-            schema(Nullable::<Mixed>::property()),
-            json!({"anyOf": [{"oneOf": [schema(Text::<1>::schema())]}, {"type": "null"}]})
-        );
+        let choice = schema(Nullable::<Choice<Interval>>::property());
+        assert_eq!(choice, json!({"type": ["string", "null"], "enum": ["hour", "day", null]}));
+        let text = schema(Text::<1>::schema());
+        let mixed = json!({"anyOf": [{"oneOf": [text]}, {"type": "null"}]});
+        assert_eq!(schema(Nullable::<Mixed>::property()), mixed);
         let mixed = schema(Property::of::<Mixed>("mixed", &[" Said."]).described());
         assert_eq!(mixed["description"], "Said.");
     }

@@ -131,14 +131,11 @@ fn sent_fields_replace_the_stored_ones() {
     };
     let (title, color, tags) = (Some("old".to_owned()), "red".to_owned(), vec!["a".to_owned()]);
     assert_eq!(applied(json!({"owner": "a@b.io"})), (title, true, color, tags));
-    assert_eq!(
-        applied(json!({"title": null, "pinned": false, "color": "blue", "tags": null})),
-        (None, false, "blue".to_owned(), Vec::new())
-    );
-    assert_eq!(
-        applied(json!({"title": "new", "tags": ["b"]})),
-        (Some("new".to_owned()), true, "red".to_owned(), vec!["b".to_owned()])
-    );
+    let all = json!({"title": null, "pinned": false, "color": "blue", "tags": null});
+    assert_eq!(applied(all), (None, false, "blue".to_owned(), Vec::new()));
+    let (title, tags) = (Some("new".to_owned()), vec!["b".to_owned()]);
+    let some = applied(json!({"title": "new", "tags": ["b"]}));
+    assert_eq!(some, (title, true, "red".to_owned(), tags));
 }
 
 #[test]

@@ -134,10 +134,8 @@ mod tests {
     #[test]
     fn email_address_is_masked_in_any_case() {
         let line = "550 <ann@x.example>: no; ANN@X.EXAMPLE, anna@x.example, Ann@x.exampl";
-        assert_eq!(
-            mask(line, "Ann@x.example"),
-            "550 <[address]>: no; [address], anna@x.example, Ann@x.exampl"
-        );
+        let masked = "550 <[address]>: no; [address], anna@x.example, Ann@x.exampl";
+        assert_eq!(mask(line, "Ann@x.example"), masked);
         assert_eq!(mask("550 Ann@BÜCHER.example", "ann@bücher.example"), "550 [address]");
     }
 

@@ -225,11 +225,8 @@ impl Page {
         self.assert_shows(200, "As a command");
         let Some((_, rest)) = self.html.split_once("id=\"commands\">\n<pre><code dir=\"ltr\">")
         else {
-            assert!(
-                self.html.contains("id=\"commands\">There is nothing to change"),
-                "{}",
-                self.html
-            );
+            let nothing = "id=\"commands\">There is nothing to change";
+            assert!(self.html.contains(nothing), "{}", self.html);
             return Vec::new();
         };
         let (text, _) = rest.split_once("</code>").expect("the end");

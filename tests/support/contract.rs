@@ -184,10 +184,8 @@ impl Operation {
             None => value.clone(),
         };
         let parameters = operation["parameters"].as_array().into_iter().flatten().map(resolved);
-        let queries = parameters
-            .filter(|parameter| parameter["in"] == "query")
-            .map(|parameter| parameter["name"].as_str().expect("a name").to_owned())
-            .collect();
+        let queries = parameters.filter(|parameter| parameter["in"] == "query");
+        let queries = queries.map(|one| one["name"].as_str().expect("a name").to_owned()).collect();
         let responses = operation["responses"].as_object().expect("responses");
         let answers = responses
             .iter()
@@ -331,10 +329,8 @@ fn plain<'b>(headers: &HeaderMap, body: &'b [u8]) -> Cow<'b, [u8]> {
 #[track_caller]
 fn valid(schema: &Validator, body: &[u8], asked: &str) {
     let body: Value = serde_json::from_slice(body).unwrap_or_else(|_| panic!("{asked}: no JSON"));
-    let errors: Vec<String> = schema
-        .iter_errors(&body)
-        .map(|error| format!("{} at {}", error, error.instance_path()))
-        .collect();
+    let errors = schema.iter_errors(&body);
+    let errors: Vec<_> = errors.map(|it| format!("{it} at {}", it.instance_path())).collect();
     assert!(errors.is_empty(), "{asked}\ndoes not conform to the document: {errors:#?}");
 }
 

@@ -632,11 +632,8 @@ impl Reply {
     #[track_caller]
     pub fn assert_error(&self, status: u16, kind: &str, code: &str) {
         let body = self.json();
-        assert_eq!(
-            (self.status, &body["type"], &body["code"], &body["attr"]),
-            (status, &json!(kind), &json!(code), &Value::Null),
-            "{body}"
-        );
+        let shown = (self.status, &body["type"], &body["code"], &body["attr"]);
+        assert_eq!(shown, (status, &json!(kind), &json!(code), &Value::Null), "{body}");
         assert!(body["detail"].is_string());
         assert_eq!(body.as_object().expect("an object").len(), 4);
         assert_eq!(self.header("content-type"), Some("application/json"));

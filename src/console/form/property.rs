@@ -164,10 +164,8 @@ mod tests {
         assert_eq!(kind(json!({"type": "string", "format": "email"})), FieldKind::Email);
         assert_eq!(kind(json!({"type": "string", "writeOnly": true})), FieldKind::Secret);
         assert_eq!(kind(json!({"type": "boolean"})), FieldKind::Flag);
-        assert_eq!(
-            kind(json!({"type": ["integer", "null"], "minimum": 0, "maximum": 9})),
-            FieldKind::Number { min: Some(0), max: Some(9) }
-        );
+        let number = kind(json!({"type": ["integer", "null"], "minimum": 0, "maximum": 9}));
+        assert_eq!(number, FieldKind::Number { min: Some(0), max: Some(9) });
         let strings = json!({"type": "array", "items": {"type": ["string", "null"]}});
         assert_eq!(kind(strings), FieldKind::Lines { items: ItemKind::Text });
         let numbers = json!({"type": ["array", "null"], "items": {"type": "integer"}});

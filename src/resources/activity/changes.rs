@@ -144,10 +144,8 @@ mod tests {
         let members = json!({ "a": text, "b": 2 });
         let one = json!([text]);
         let beginning = "\u{e9}".repeat(100);
-        assert_eq!(
-            summaries(text.into(), items),
-            (json!(format!("{beginning}\u{2026} (2000 characters)")), json!("(1500 items)"))
-        );
+        let shown = json!(format!("{beginning}\u{2026} (2000 characters)"));
+        assert_eq!(summaries(text.into(), items), (shown, json!("(1500 items)")));
         assert_eq!(summaries(members, one), (json!("(2 members)"), json!("(1 item)")));
     }
 

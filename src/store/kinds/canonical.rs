@@ -97,9 +97,7 @@ mod tests {
             let text = String::from_utf8(canonical_line(&line).unwrap()).unwrap();
             assert_eq!(text, format!("{canonical}\n"));
         }
-        assert_ne!(
-            canonical_line(&json!([1, 2])).unwrap(),
-            canonical_line(&json!([2, 1])).unwrap()
-        );
+        let [one, other] = [json!([1, 2]), json!([2, 1])].map(|it| canonical_line(&it).unwrap());
+        assert_ne!(one, other);
     }
 }

@@ -308,10 +308,8 @@ fn file_that_is_a_mount_is_named_as_one() {
     let data = Path::new("steward.redb");
     for kind in [std::io::ErrorKind::ResourceBusy, std::io::ErrorKind::CrossesDevices] {
         let text = file::not_replaced(data)(kind.into()).to_string();
-        assert!(
-            text.starts_with("cannot replace steward.redb: it is a mount of its own"),
-            "{text}"
-        );
+        let told = "cannot replace steward.redb: it is a mount of its own";
+        assert!(text.starts_with(told), "{text}");
     }
     let text = file::not_replaced(data)(std::io::ErrorKind::PermissionDenied.into()).to_string();
     assert_eq!(text, "cannot replace steward.redb: permission denied");

@@ -113,11 +113,8 @@ fn assert_shows(tx: &Snapshot, model: &Model) -> Result<()> {
     })?;
     assert_eq!(&fields, model);
     for owner in 0..2 {
-        let mut of_owner: Vec<_> = model
-            .values()
-            .map(|(_, thing)| &thing.meta)
-            .filter(|meta| meta.owner == owner)
-            .collect();
+        let metas = model.values().map(|(_, thing)| &thing.meta);
+        let mut of_owner: Vec<_> = metas.filter(|meta| meta.owner == owner).collect();
         assert_eq!(tx.count::<Thing>(&owner)?, of_owner.len() as u64);
         of_owner.retain(|meta| meta.rank.is_some());
         of_owner.sort_by_key(|meta| (&meta.rank, meta.id));

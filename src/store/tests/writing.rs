@@ -163,12 +163,9 @@ async fn discarded_write_is_undone_alone_and_commits_nothing() {
     assert_eq!((count, snapshot.count::<Thing>(&1u64).expect("read")), (1, 0));
     assert_eq!(commits.load(Ordering::Relaxed), 0);
     let (blocker, held) = Blocker::hold(&store).await;
-    let written = tokio::join!(
-        store.write_for(None, |tx| tx.put(&thing(1))),
-        discarded(2),
-        store.write_for(None, |tx| tx.put(&thing(3))),
-        async { blocker.release() },
-    );
+    let put = |id| store.write_for(None, move |tx| tx.put(&thing(id)));
+    let release = async { blocker.release() };
+    let written = tokio::join!(put(1), discarded(2), put(3), release);
     held.await.expect("the task").expect("released");
     let kept = (written.0.expect("put"), written.1.expect("a result"), written.2.expect("put"));
     assert_eq!((kept.1).0, 2);
@@ -196,12 +193,9 @@ async fn last_write_of_a_batch_gets_its_state() -> bool {
         tx.end_batch();
         tx.put(&thing(2))
     });
-    let written = tokio::join!(
-        store.write_for(None, |tx| tx.put(&thing(1))),
-        last,
-        store.write_for(None, |tx| tx.put(&thing(3))),
-        async { blocker.release() },
-    );
+    let put = |id| store.write_for(None, move |tx| tx.put(&thing(id)));
+    let release = async { blocker.release() };
+    let written = tokio::join!(put(1), last, put(3), release);
     held.await.expect("the task").expect("released");
     let holds =
         |snapshot: &Snapshot| [1, 2, 3].map(|id| snapshot.exists::<Thing>(&(1, id)).expect("read"));

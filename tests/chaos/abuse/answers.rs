@@ -468,16 +468,9 @@ fn dense_dashboard_uses_memory_proportional_to_its_response() {
     server.send("PATCH", &one, &key, Some(&rename)).ok();
     peak("JSON", &|| assert_eq!(server.get(&json, "").status, 200));
     peak("HTML", &|| assert_eq!(server.get(&format!("/shared/{token}"), "").status, 200));
-    let get = || server.get(&one, &key).ok();
-    let ids = || {
-        get()["tiles"]
-            .as_array()
-            .expect("tiles")
-            .iter()
-            .map(|tile| tile["id"].clone())
-            .collect::<Vec<_>>()
-    };
-    let emptied: Vec<_> = ids().into_iter().map(|id| json!({ "id": id, "layouts": {} })).collect();
+    let shown = server.get(&one, &key).ok();
+    let tiles = shown["tiles"].as_array().expect("tiles").iter();
+    let emptied: Vec<_> = tiles.map(|tile| json!({ "id": tile["id"], "layouts": {} })).collect();
     for change in
         [json!({ "deleted": true }), json!({ "deleted": false }), json!({ "tiles": emptied })]
     {

@@ -90,10 +90,8 @@ async fn assert_older(store: Store, older: &[Vec<u8>], bytes: &[u8]) {
     }
     let report = store.check(record_registry(), Progress::silent()).await;
     store.close().await;
-    assert!(
-        report.is_err() || report.is_ok_and(|report| report.problem_count > 0),
-        "older values appeared, and the check reports nothing"
-    );
+    let is_told = report.is_err() || report.is_ok_and(|report| report.problem_count > 0);
+    assert!(is_told, "older values appeared, and the check reports nothing");
 }
 
 /// Opens a file with a flipped bit, reads all of it, and compares the values.
@@ -284,11 +282,8 @@ async fn flipped_bit_at_run_time_never_gives_a_wrong_response() {
                 }
                 401 | 403 | 404 => (shown_less, less) = (true, less + 1),
                 _ => {
-                    assert!(
-                        within(&found.body, body),
-                        "{at}.{bit} {path}: {} for {body}",
-                        found.body
-                    );
+                    let shown = &found.body;
+                    assert!(within(shown, body), "{at}.{bit} {path}: {shown} for {body}");
                     (shown_less, less) = (true, less + 1);
                 }
             }

@@ -9,12 +9,8 @@ async fn new_entries_are_announced() {
     let path = site.workspace.dashboards(&format!("{}/", board["id"]));
     let project = site.workspace.made.project_id;
     let browser = site.browser().await;
-    go_to(
-        &browser,
-        &format!("nav.side a[href='/console/projects/{project}/activity/']"),
-        "Activity",
-    )
-    .await;
+    let link = format!("nav.side a[href='/console/projects/{project}/activity/']");
+    go_to(&browser, &link, "Activity").await;
     browser.run("window.same = true").await;
     let count = "document.querySelectorAll('.feed > li').length";
     let before = browser.run(&format!("return {count}")).await.as_u64().expect("a number");

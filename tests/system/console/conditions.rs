@@ -133,11 +133,8 @@ async fn page_says_that_the_server_is_gone_and_recovers() {
     browser.fill("#form-first_name", "Ada").await;
     shut();
     browser.click(SAVE).await;
-    assert_told(
-        &browser,
-        "The service cannot be reached. What you typed is still here. Try again.",
-    )
-    .await;
+    let told = "The service cannot be reached. What you typed is still here. Try again.";
+    assert_told(&browser, told).await;
     assert_typed(&browser, "form-first_name", "Ada").await;
     open();
     save_profile(&site, &browser, "Ada").await;

@@ -80,10 +80,8 @@ async fn faults(browser: &Browser, page: &str) -> Vec<String> {
             note("hides the focus", &browser.run(include_str!("focused.js")).await);
         }
         if READ_BY_AXE.contains(&name) {
-            note(
-                &format!("is not accessible at {name}"),
-                &browser.accessibility_violations().await,
-            );
+            let found = browser.accessibility_violations().await;
+            note(&format!("is not accessible at {name}"), &found);
         }
     }
     assert_quiet(browser, page).await;

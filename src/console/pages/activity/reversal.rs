@@ -291,10 +291,8 @@ mod tests {
 
     #[test]
     fn parts_are_read_from_names_of_fields() {
-        assert_eq!(
-            PartField::of("tiles__3__show_description"),
-            Some(PartField { list: "tiles", id: 3, name: "show_description" })
-        );
+        let field = PartField { list: "tiles", id: 3, name: "show_description" };
+        assert_eq!(PartField::of("tiles__3__show_description"), Some(field));
         for other in ["name", "destination__secrets", "tiles__x__color", "tiles__3"] {
             assert_eq!(PartField::of(other), None, "{other}");
         }

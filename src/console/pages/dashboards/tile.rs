@@ -230,19 +230,15 @@ mod tests {
     #[test]
     fn tiles_stand_where_their_layouts_say() {
         let at = |x: i32, y: i32, w: i32, h: i32| json!({"sm": {"x": x, "y": y, "w": w, "h": h}});
-        assert_eq!(
-            arranged(&[at(0, 0, 6, 5), at(6, 0, 6, 3), at(6, 3, 6, 2), at(0, 5, 12, 4)]),
-            [(0, 0, 6, 5), (6, 0, 6, 3), (6, 3, 6, 2), (0, 5, 12, 4)]
-        );
+        let whole = arranged(&[at(0, 0, 6, 5), at(6, 0, 6, 3), at(6, 3, 6, 2), at(0, 5, 12, 4)]);
+        assert_eq!(whole, [(0, 0, 6, 5), (6, 0, 6, 3), (6, 3, 6, 2), (0, 5, 12, 4)]);
         assert_eq!(arranged(&[at(0, 100, 4, 2), at(0, 7, 4, 2)]), [(0, 2, 4, 2), (0, 0, 4, 2)]);
     }
 
     #[test]
     fn odd_layouts_become_places_on_the_grid() {
-        assert_eq!(
-            arranged(&[json!({}), json!(null), json!({"sm": []})]),
-            [(0, 0, 6, 5), (6, 0, 6, 5), (0, 5, 6, 5)]
-        );
+        let unplaced = arranged(&[json!({}), json!(null), json!({"sm": []})]);
+        assert_eq!(unplaced, [(0, 0, 6, 5), (6, 0, 6, 5), (0, 5, 6, 5)]);
         let odd = json!({"sm": {"x": "3", "y": -5, "w": 1e300, "h": " 2.6 "}});
         assert_eq!(arranged(&[odd]), [(0, 0, 12, 3)]);
         let odd = json!({"sm": {"x": 99, "y": "NaN", "w": 0, "h": 9e9}});
@@ -253,10 +249,8 @@ mod tests {
     fn tiles_without_a_layout_fill_the_free_columns() {
         let at = |x: i32, y: i32, w: i32, h: i32| json!({"sm": {"x": x, "y": y, "w": w, "h": h}});
         let none = json!({});
-        assert_eq!(
-            arranged(&[at(0, 0, 6, 5), none.clone(), at(6, 0, 6, 3), none]),
-            [(0, 0, 6, 5), (6, 3, 6, 5), (6, 0, 6, 3), (0, 5, 6, 5)]
-        );
+        let mixed = arranged(&[at(0, 0, 6, 5), none.clone(), at(6, 0, 6, 3), none]);
+        assert_eq!(mixed, [(0, 0, 6, 5), (6, 3, 6, 5), (6, 0, 6, 3), (0, 5, 6, 5)]);
     }
 
     proptest! {

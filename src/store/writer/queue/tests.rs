@@ -25,11 +25,8 @@ fn cooldown_lasts_while_another_consumer_writes() {
     assert_eq!(cooldown.remaining(begun), None, "no other consumer writes");
     let later = begun + Duration::from_secs(2);
     sender.note_writer(OTHER, later);
-    assert_eq!(
-        cooldown.remaining(later),
-        Some(Duration::from_secs(1)),
-        "the cooldown ends when the other consumer is no longer active"
-    );
+    // The cooldown ends when the other consumer is no longer active.
+    assert_eq!(cooldown.remaining(later), Some(Duration::from_secs(1)));
     let last = begun + Duration::from_millis(4_900);
     sender.note_writer(OTHER, last);
     assert_eq!(cooldown.remaining(last), Some(Duration::from_millis(100)));
