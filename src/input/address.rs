@@ -111,7 +111,7 @@ mod tests {
     use regex::Regex;
     use serde_json::json;
 
-    use super::super::testing::{assert_reads, assert_refused, read_field};
+    use super::super::testing::{assert_invalid, assert_reads, assert_refused, read_field};
     use super::*;
 
     const HINDI: &str = "a@उदाहरण.परीक्षा";
@@ -187,9 +187,7 @@ mod tests {
             "a@xn--.io",
             "a@xn--a-ecp.ru-.io",
         ];
-        assert_refused::<Email>(
-            wrong.map(|text| (json!(text), "invalid_input", "Enter a valid email address.")),
-        );
+        assert_invalid::<Email>(wrong, "Enter a valid email address.");
         assert_refused::<Email>([
             (json!(5), "invalid_input", "Enter a valid email address."),
             (json!(""), "blank", "This field may not be blank."),
@@ -257,9 +255,7 @@ mod tests {
             "https",
             "😀",
         ];
-        assert_refused::<WebUrl<64>>(
-            wrong.map(|text| (json!(text), "invalid_input", "Enter a valid URL.")),
-        );
+        assert_invalid::<WebUrl<64>>(wrong, "Enter a valid URL.");
         assert_refused::<WebUrl<64>>([
             (json!(5), "invalid_input", "Enter a valid URL."),
             (json!(true), "invalid_input", "Not a valid string."),

@@ -120,7 +120,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::Nullable;
-    use super::super::testing::{assert_reads, assert_refused, read_field};
+    use super::super::testing::{assert_invalid, assert_reads, assert_refused, read_field};
     use super::*;
     use crate::base::patch::Patch;
 
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn decimals_are_checked_for_format_then_digits_then_range() {
-        let form = ("invalid_input", "A valid number is required.");
+        let form = "A valid number is required.";
         let texts = [
             "",
             " ",
@@ -172,10 +172,8 @@ mod tests {
             "1e99999999999999999999",
             "--1",
         ];
-        assert_refused::<Fraction>(texts.map(|text| (json!(text), form.0, form.1)));
-        assert_refused::<Fraction>(
-            [json!(true), json!([1]), json!({})].map(|value| (value, form.0, form.1)),
-        );
+        assert_invalid::<Fraction>(texts, form);
+        assert_invalid::<Fraction>([json!(true), json!([1]), json!({})], form);
         let digits = "Ensure that there are no more than 3 digits in total.";
         let places = "Ensure that there are no more than 2 decimal places.";
         let whole = "Ensure that there are no more than 1 digits before the decimal point.";

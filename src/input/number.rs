@@ -163,10 +163,12 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
+    use super::super::testing::{
+        any_json, assert_invalid, assert_reads, assert_refused, read_field,
+    };
     use super::*;
 
-    const WRONG: (&str, &str) = ("invalid_input", "A valid integer is required.");
+    const WRONG: &str = "A valid integer is required.";
 
     #[test]
     fn integers_are_read_from_numbers_and_strings() {
@@ -193,9 +195,8 @@ mod tests {
             "abc", "", " ", ".", ".0", "-", "+-5", "- 5", "5.5", "5.0.0", "1__0", "_1", "1_",
             "1e2", "0x1", "0.5",
         ];
-        assert_refused::<Integer<0, 9>>(texts.map(|text| (json!(text), WRONG.0, WRONG.1)));
-        let others = [json!(5.5), json!(true), json!([1]), json!({})];
-        assert_refused::<Integer<0, 9>>(others.map(|value| (value, WRONG.0, WRONG.1)));
+        assert_invalid::<Integer<0, 9>>(texts, WRONG);
+        assert_invalid::<Integer<0, 9>>([json!(5.5), json!(true), json!([1]), json!({})], WRONG);
         let long = (json!("1".repeat(1001)), "max_string_length", "String value too large.");
         assert_refused::<Integer<0, 9>>([long]);
     }
@@ -276,8 +277,6 @@ mod tests {
             json!([]),
             json!(format!(" {uuid}")),
         ];
-        assert_refused::<UuidField>(
-            wrong.map(|value| (value, "invalid_input", "Must be a valid UUID.")),
-        );
+        assert_invalid::<UuidField>(wrong, "Must be a valid UUID.");
     }
 }

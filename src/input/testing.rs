@@ -29,6 +29,14 @@ pub(super) fn assert_refused<K: FieldType>(
     }
 }
 
+/// Asserts that reading each value as the field `f` fails with `invalid_input` and this message.
+pub(super) fn assert_invalid<K: FieldType>(
+    values: impl IntoIterator<Item = impl Into<Value>>,
+    detail: &'static str,
+) {
+    assert_refused::<K>(values.into_iter().map(|value| (value.into(), "invalid_input", detail)));
+}
+
 /// Asserts that each value reads as the expected value.
 pub(super) fn assert_reads<K: FieldType>(cases: impl IntoIterator<Item = (Value, K::Value)>)
 where
