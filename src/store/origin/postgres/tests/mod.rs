@@ -32,12 +32,16 @@ impl Database {
     }
 }
 
-/// Returns the text of a refusal.
+/// Asserts that an answer is a refusal whose text has these parts, and returns the text.
 #[track_caller]
-fn refusal<T>(outcome: Result<T, Fault>) -> String {
-    match outcome {
+fn assert_refused<T>(outcome: Result<T, Fault>, parts: &[&str]) -> String {
+    let why = match outcome {
         Err(Fault::Refused(why)) => why,
         Err(fault) => panic!("not refused: {fault:?}"),
         Ok(_) => panic!("not refused"),
+    };
+    for part in parts {
+        assert!(why.contains(part), "{part}: {why}");
     }
+    why
 }
