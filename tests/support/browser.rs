@@ -320,11 +320,6 @@ impl Browser {
     pub async fn screenshot(&self) -> Vec<u8> {
         self.client.screenshot().await.expect("a picture")
     }
-
-    /// Closes the browser's session.
-    pub async fn close(self) {
-        self.client.clone().close().await.expect("it closes");
-    }
 }
 
 /// Returns a script that defines axe-core.

@@ -31,7 +31,6 @@ async fn new_entries_are_announced() {
     assert_eq!(browser.run("return window.same").await, true, "the page was replaced");
     assert_eq!(browser.run(&format!("return {is_hidden}")).await, true);
     assert_sound(&browser, "the log").await;
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -74,5 +73,4 @@ async fn times_are_exact_after_a_tap_and_entries_stay_short() {
     browser.click("#exact").await;
     browser.wait_until("ages again", &format!("!({all_exact})")).await;
     assert!(age.as_str().is_some_and(|age| !age.is_empty()), "{age}");
-    browser.close().await;
 }

@@ -55,7 +55,6 @@ async fn forms_of_other_sites_and_ports_do_not_use_the_session() {
     let me = site.workspace.owner.get("/api/users/@me/").await.ok();
     assert_eq!(me["first_name"], "Olga");
     assert_sound(&browser, "the profile").await;
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -66,7 +65,6 @@ async fn name_that_is_rebound_to_the_service_opens_no_page() {
     browser.visit(&format!("http://rebound.test:{}/console/sign_in/", site.port)).await;
     assert_eq!(browser.text("h1").await, "Unknown host name");
     assert_sound_in_every_look(&browser, "another name").await;
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -84,7 +82,6 @@ async fn link_of_another_site_opens_a_page_in_the_session() {
     browser.visit(&format!("http://127.0.0.1:{port}/")).await;
     go_to(&browser, "a", "Sign in").await;
     assert_eq!(browser.url().await.query(), Some("next=%2Fconsole%2Fsessions%2F"));
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -97,5 +94,4 @@ async fn pages_of_the_console_are_not_shown_in_frames() {
     let blocked = "(() => { try { return !frames[0].document.querySelector('#key') } catch { return true } })()";
     browser.wait_until("the frame is blocked", blocked).await;
     assert_ne!(port, site.port);
-    browser.close().await;
 }

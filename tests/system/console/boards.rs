@@ -74,7 +74,6 @@ async fn dashboard_is_filled_and_arranged() {
     let places: Vec<_> = [0, 1].map(|at| stored["tiles"][at]["layouts"]["sm"].clone()).to_vec();
     let expected = json!([{ "x": 0, "y": 0, "w": 7, "h": 4 }, { "x": 6, "y": 4, "w": 4, "h": 6 }]);
     assert_eq!(json!(places), expected);
-    browser.close().await;
 }
 
 /// Creates a dashboard with this many texts below each other, each half as wide as the grid and taller than half a screen.
@@ -124,7 +123,6 @@ async fn arranging_keeps_its_place_on_the_screen() {
     browser.drag("#tile-3 .grip", dx, dy).await;
     assert_eq!(numbers(&browser, 3).await[0], 7, "the other tile has moved");
     assert_eq!(browser.run("return document.querySelectorAll('.held').length").await, 0);
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -147,7 +145,6 @@ async fn tiles_are_dragged_by_a_finger_on_a_phone() {
         let wide = browser.run("return document.documentElement.scrollWidth").await;
         assert_eq!(wide, width, "the page scrolls sideways");
     }
-    browser.close().await;
 }
 
 /// Returns the entries of the menu of rows that are shown: the text, and the value or the target.
@@ -224,5 +221,4 @@ async fn several_dashboards_are_deleted_and_restored() {
     assert_sound(&browser, "the trash").await;
     browser.click("tbody .end button").await;
     assert_eq!(browser.text("[data-notice] p").await, "Dashboard restored.");
-    browser.close().await;
 }

@@ -191,5 +191,4 @@ async fn buttons_show_their_command_before_they_act_if_that_is_switched_on() {
     browser.click("footer.commands input").await;
     browser.click("header .who button").await;
     go_to(&browser, "#you form button", "Sign in").await;
-    browser.close().await;
 }

@@ -44,7 +44,6 @@ async fn form_that_is_sent_twice_creates_one_dashboard() {
     go_to(&browser, SAVE, "Growth").await;
     assert_eq!(count().await, 1, "the form was done twice");
     assert_sound(&browser, "the dashboard").await;
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -77,7 +76,6 @@ async fn form_survives_the_end_of_the_key_and_the_log_says_that_the_session_ende
     site.sign_in(&browser).await;
     browser.switch_to(&first).await;
     save_profile(&site, &browser, "Ada <&>").await;
-    browser.close().await;
 }
 
 /// Waits until the page says this where everybody can see it.
@@ -151,5 +149,4 @@ async fn page_says_that_the_server_is_gone_and_recovers() {
         "(() => {{ const form = document.querySelector('form[data-news]'); if (form.hidden) {ask}; return !form.hidden }})()"
     );
     browser.wait_until("the news", &news).await;
-    browser.close().await;
 }

@@ -148,5 +148,4 @@ async fn first_day_is_possible_by_keyboard_alone() {
     share_a_dashboard(&person).await;
     create_a_key(&person).await;
     change_and_revert(&person, &site).await;
-    person.browser.close().await;
 }

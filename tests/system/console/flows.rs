@@ -44,7 +44,6 @@ async fn user_signs_in_with_a_key_finds_a_dashboard_and_signs_out() {
     go_to(&browser, "#you form button", "Sign in").await;
     site.visit(&browser, "").await;
     assert_eq!(browser.text("h1").await, "Sign in to Steward");
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -61,7 +60,6 @@ async fn link_moves_its_code_out_of_the_address_and_asks_first() {
     go_to(&browser, "button.go", "Home").await;
     go_to(&browser, "nav.side a[href='/console/health/']", "Health of the service").await;
     assert_sound(&browser, "health").await;
-    browser.close().await;
 }
 
 /// Asserts that the palette on the page of dashboards lists pages, projects, organizations and dashboards, in this order.
@@ -104,7 +102,6 @@ async fn palette_opens_pages_and_searches_by_keyboard() {
     browser.press(Key::Enter).await;
     shown(&browser, "Dashboards").await;
     assert!(browser.url().await.as_str().ends_with("?search=grow"));
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,8 +129,6 @@ async fn session_warns_of_its_end_and_is_ended_in_place() {
     assert_sound(&browser, "sessions").await;
     site.visit(&other, "sessions/").await;
     assert_eq!(other.text("h1").await, "Sign in to Steward");
-    browser.close().await;
-    other.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -145,7 +140,6 @@ async fn console_works_over_plain_http_under_a_name() {
     assert_eq!(browser.run("return isSecureContext").await, false);
     browser.click(".who button").await;
     go_to(&browser, "#you form button", "Sign in").await;
-    browser.close().await;
 }
 
 const SEND: &str = "form[action='/console/sign_in/mail/'] button";
@@ -194,8 +188,6 @@ async fn link_of_a_mail_signs_in_the_browser_that_asked_and_no_other() {
     site.visit(&browser, "sessions/").await;
     assert_eq!(browser.text("td[data-label='Signed in with']").await, "A mail");
     assert_sound(&browser, "sessions").await;
-    browser.close().await;
-    other.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -241,5 +233,4 @@ async fn domain_is_verified_as_soon_as_its_record_is_seen() {
     let repeated = "return document.querySelectorAll('[data-repeat]').length";
     assert_eq!(browser.run(repeated).await, 0);
     assert_sound(&browser, "a verified domain").await;
-    browser.close().await;
 }

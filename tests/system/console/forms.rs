@@ -43,7 +43,6 @@ async fn form_shows_its_command_its_error_and_its_notice() {
     assert_sound(&browser, "a notice").await;
     let me = site.workspace.owner.get("/api/users/@me/").await.ok();
     assert_eq!(json!([me["first_name"], me["anonymize_data"]]), json!(["Augusta", true]));
-    browser.close().await;
 }
 
 /// Whether the browser would ask before it leaves the page.
@@ -103,7 +102,6 @@ async fn leaving_a_page_with_changes_asks_first() {
     browser.run(choose).await;
     assert_eq!(browser.run(&format!("return {ASKS}")).await, true, "the level is not saved");
     assert_eq!(browser.run(search).await, true, "the search loses the level");
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -133,5 +131,4 @@ async fn everything_works_without_scripts() {
             .filter(one => one.checkVisibility()).map(one => one.outerHTML)";
         assert_eq!(browser.run(dead).await, json!([]), "{page}");
     }
-    browser.close().await;
 }

@@ -175,7 +175,6 @@ async fn texts_of_every_property_stay_text_on_every_page() {
         hidden.remove(&stored[at]);
     }
     palette_and_conflict(&hostile, &browser).await;
-    browser.close().await;
     let refused: BTreeSet<_> = hostile.filled.refused.iter().map(|name| property(name)).collect();
     let listed = (SHOWN_NOWHERE.map(str::to_owned).into(), REFUSED.map(str::to_owned).into());
     assert_eq!((hidden, refused), listed);

@@ -21,8 +21,6 @@ async fn what_a_key_can_do_follows_the_chosen_scopes() {
     let kept = "return [window.same, document.getElementById('form-label').value]";
     assert_eq!(browser.run(kept).await, json!([true, "Nightly report"]));
     assert_sound(&browser, "another scope").await;
-
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -42,5 +40,4 @@ async fn settings_are_searched_and_changed_ones_are_marked() {
     let marked = "document.querySelectorAll('#form [data-changed]').length === 1";
     browser.wait_until("the field is marked", marked).await;
     assert_sound(&browser, "a change").await;
-    browser.close().await;
 }

@@ -121,7 +121,6 @@ async fn every_page_with_long_names_is_accessible_and_fits_every_screen() {
         browser.text("h1").await;
         found_faults.extend(faults(&browser, page).await);
     }
-    browser.close().await;
     assert!(found_faults.is_empty(), "{}", found_faults.join("\n"));
 }
 
@@ -150,7 +149,6 @@ async fn wide_and_low_screens_are_used() {
             browser.run("return document.querySelector('main').offsetWidth / innerWidth").await;
         assert!(used.as_f64() > Some(0.8), "{link} uses {used} of 2560 pixels");
     }
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -180,7 +178,6 @@ async fn wide_tables_of_texts_are_scrolled_by_keyboard() {
             browser.wait_until(&format!("{page} scrolls at {width}"), scrolled).await;
         }
     }
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -223,7 +220,6 @@ async fn browser_preferences_are_followed() {
                    return ground('[aria-selected=true]') !== ground('[aria-selected=false]') })()";
     assert_eq!(browser.run(&format!("return {differs}")).await, true, "the place is not marked");
     assert_sound(&browser, "the palette").await;
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -245,7 +241,6 @@ async fn tiles_stand_on_the_grid_of_their_layouts() {
     let narrow = browser.run(places).await;
     assert_eq!((&narrow[0][0], &narrow[0][2]), (&json!(0), &json!(12)), "{narrow}");
     assert!(narrow[1][1].as_i64() > narrow[0][1].as_i64(), "{narrow}");
-    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -262,5 +257,4 @@ async fn navigation_slides_in_on_small_screens() {
     assert_sound(&browser, "the navigation").await;
     browser.click("nav.side .burger").await;
     browser.wait_until("the navigation is hidden again", &format!("!{visible}")).await;
-    browser.close().await;
 }

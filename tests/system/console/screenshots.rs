@@ -57,7 +57,6 @@ async fn pictures_of_the_documentation_are_taken() {
             pictures.push((format!("{name}-{look}.png"), browser.screenshot().await));
         }
     }
-    browser.close().await;
     let size: usize = pictures.iter().map(|(_, picture)| picture.len()).sum();
     assert!(size < MAX_BYTES, "the pictures take {size} bytes");
     for (name, picture) in &pictures {

@@ -53,5 +53,4 @@ async fn api_docs_page_shows_every_operation_and_sends_requests_with_a_key() {
     assert_eq!(fetched.iter().filter(inside).count(), fetched.len(), "{fetched:?}");
     // The page does not store the key.
     assert_eq!(browser.run("return [localStorage.length, document.cookie]").await, json!([0, ""]));
-    browser.close().await;
 }

@@ -135,7 +135,6 @@ async fn user_content_on_the_shared_page_runs_and_loads_nothing() {
     assert!(!browser.is_asking().await, "a script opened a dialog");
     assert_eq!(squeezed(&browser.title().await), squeezed(&name));
     assert_eq!(elsewhere.visits.load(Ordering::SeqCst), 0, "the browser requested another site");
-    browser.close().await;
 }
 
 /// Creates a dashboard with typical content.
@@ -196,7 +195,6 @@ async fn shared_page_is_readable_on_every_screen_in_light_and_dark() {
     assert_ne!(grounds[0], grounds[1]);
     let printed = browser.print().await;
     assert!(printed.starts_with("JVBERi0"), "a PDF");
-    browser.close().await;
 }
 
 /// The lowest contrast between text and background on the page (WCAG 2, 1.4.3).
@@ -256,7 +254,6 @@ async fn shared_page_has_headings_and_keyboard_navigation() {
     let json = browser.text("details[open] pre").await;
     let shown: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(shown["source"]["kind"], "TrendsQuery");
-    browser.close().await;
 }
 
 #[tokio::test]
@@ -271,5 +268,4 @@ async fn empty_dashboards_and_unknown_tokens_have_their_own_pages() {
     browser.visit(&format!("{}/shared/{}", site.base, "x".repeat(30))).await;
     assert_eq!(browser.title().await, "Page not found");
     assert_eq!(browser.text("h1").await, "Page not found");
-    browser.close().await;
 }

@@ -73,6 +73,5 @@ async fn new_user_joins_in_the_browser() {
     browser.visit(&link("dan@x.example")).await;
     let seems_to_load = "return document.getElementById('status').checkVisibility()";
     assert_eq!(browser.run(seems_to_load).await, false);
-    browser.close().await;
     assert_eq!(me(&owner)["email"], OWNER);
 }
