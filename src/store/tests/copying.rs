@@ -209,7 +209,6 @@ async fn compaction_by_a_copy_keeps_all_values_and_serves_meanwhile() {
     assert_ne!(dump(&store), before);
     store.write(|tx| tx.remove::<Thing>(&(1, 7)).map(drop)).await.expect("removed");
     assert_clean(&check(&store).await);
-    store.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -227,7 +226,6 @@ async fn replaced_file_is_closed_after_its_last_snapshot() {
     assert!(old.values().expect("read") > 0);
     drop(old);
     until(|| deleted() == 0).await;
-    store.close().await;
 }
 
 fn close_file(database: Database) -> Result<()> {
@@ -244,7 +242,6 @@ async fn compaction_without_room_for_a_copy_is_refused_or_done_in_place() {
     assert!(done.bytes < done.bytes_before, "{done:?}");
     assert_eq!(dump(&store), before);
     assert_clean(&check(&store).await);
-    store.close().await;
 }
 
 /// A restore puts another file in place of the one that is copied, without a trace in the log of changes.

@@ -312,7 +312,6 @@ async fn takeover_with_several_writes_continues_after_its_client_disconnects() {
     })
     .await;
     assert_eq!(all_organizations(&squat.workspace).await.len(), 2);
-    squat.workspace.app.close().await;
 }
 
 #[tokio::test]
@@ -355,7 +354,6 @@ async fn account_that_is_already_a_member_can_be_taken_over_by_its_invite() {
     assert_eq!(victim.get(ME).await.ok()["organization"]["membership_level"], 1);
     let answer = by_squatter.accept(&workspace.anonymous(), taking_over("X")).await;
     assert_eq!((answer.status, &answer.body["code"]), (400, &json!("invalid_input")));
-    workspace.app.close().await;
 }
 
 /// Returns a user in the output of `steward user list`.

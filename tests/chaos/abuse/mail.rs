@@ -115,7 +115,6 @@ async fn takeover_mail_is_sent_even_if_the_outbox_is_full() {
     let fields = json!({ "first_name": "V", "take_over": true });
     mailed(&workspace, &made).accept(&anonymous, fields).await.ok();
     assert_eq!(waiting(&workspace), before + 1);
-    workspace.app.close().await;
 }
 
 /// More messages wait than the worker reads at once.
@@ -134,7 +133,6 @@ async fn messages_waiting_for_a_quota_do_not_hold_up_other_mail() {
         eve.post(CURRENT_INVITES, json!({ "target_email": to })).await.ok();
         assert_eq!(server.mail().await.to, [to]);
     }
-    workspace.app.close().await;
 }
 
 /// Returns the number of attempts that count against each organization, user and mailbox.
@@ -160,7 +158,6 @@ async fn failed_attempts_count_against_the_quota_of_organization_and_user() {
     eventually("the attempt is recorded", || counted(1).then_some(())).await;
     clock.advance(Duration::from_secs(5));
     eventually("the mail is sent again", || counted(2).then_some(())).await;
-    workspace.app.close().await;
 }
 
 /// A user with thirty organizations, a mail server, and another sender, whose mails show which ones arrived before.

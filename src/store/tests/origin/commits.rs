@@ -27,7 +27,6 @@ async fn every_write_is_in_the_origin_when_it_is_acknowledged() {
     store.write(|tx| tx.remove::<Thing>(&(1, 2))).await.expect("a write");
     store.write(|tx| tx.remove::<Line>(&(1, 3))).await.expect("a write");
     shared.assert_same(&store).await;
-    store.close().await;
 }
 
 #[tokio::test]
@@ -54,7 +53,6 @@ async fn assert_done_once(what: &str, plan: impl Fn(&Shared)) {
     let snapshot = store.fresh().await.expect("a fresh state");
     assert_eq!(snapshot.count::<Thing>(&1_u64).expect("a count"), 5, "{what}");
     shared.assert_same(&store).await;
-    store.close().await;
 }
 
 #[tokio::test]
