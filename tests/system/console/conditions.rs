@@ -26,12 +26,10 @@ async fn assert_typed(browser: &Browser, id: &str, text: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn form_that_is_sent_twice_creates_one_dashboard() {
     let (site, browser) = Site::signed_in().await;
-    let project = site.workspace.made.project_id;
     let count = async || {
         site.workspace.owner.get(&site.workspace.dashboards("")).await.ok()["count"].clone()
     };
-    let new = format!("projects/{project}/dashboards/new/");
-    site.visit(&browser, &new).await;
+    site.visit(&browser, "projects/1/dashboards/new/").await;
     browser.fill("#form-name", "Growth").await;
     // Two presses before the browser leaves the page.
     browser.run("const button = document.querySelector('#form button.go'); button.click(); button.click()").await;
@@ -58,8 +56,7 @@ async fn form_survives_the_end_of_the_key_and_the_log_says_that_the_session_ende
     go_to(&browser, "button.go", "Home").await;
     let first = browser.tab().await;
     let log = browser.open_tab().await;
-    let activity = format!("projects/{}/activity/", site.workspace.made.project_id);
-    site.visit(&browser, &activity).await;
+    site.visit(&browser, "projects/1/activity/").await;
     browser.switch_to(&first).await;
     site.visit(&browser, "profile/").await;
     browser.fill("#form-first_name", "Ada <&>").await;
@@ -100,17 +97,15 @@ async fn page_says_that_the_server_is_gone_and_recovers() {
     };
     site.board("Growth").await;
     let browser = site.browser().await;
-    let project = site.workspace.made.project_id;
 
     // A slow server: the page waits, and its buttons send nothing twice.
-    site.visit(&browser, &format!("projects/{project}/dashboards/new/")).await;
+    site.visit(&browser, "projects/1/dashboards/new/").await;
     browser.fill("#form-name", "Slow").await;
     slow();
     browser.run("const button = document.querySelector('#form button.go'); button.click(); button.click()").await;
     open();
     shown(&browser, "Slow").await;
-    let list = format!("projects/{project}/dashboards/");
-    site.visit(&browser, &list).await;
+    site.visit(&browser, "projects/1/dashboards/").await;
     slow();
     browser.fill("main input[type=search]", "growth").await;
     browser.run("document.querySelector('main form[role=search]').requestSubmit()").await;
@@ -138,7 +133,7 @@ async fn page_says_that_the_server_is_gone_and_recovers() {
     save_profile(&site, &browser, "Ada").await;
 
     // The log misses what happens meanwhile, and asks again.
-    site.visit(&browser, &format!("projects/{project}/activity/")).await;
+    site.visit(&browser, "projects/1/activity/").await;
     shown(&browser, "Activity").await;
     shut();
     site.board("Meanwhile").await;

@@ -26,8 +26,7 @@ async fn what_a_key_can_do_follows_the_chosen_scopes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings_are_searched_and_changed_ones_are_marked() {
     let (site, browser) = Site::signed_in().await;
-    let path = format!("projects/{}/settings/", site.workspace.made.project_id);
-    site.visit(&browser, &path).await;
+    site.visit(&browser, "projects/1/settings/").await;
     browser.fill("[data-filter] input", "heatmaps").await;
     let visible = "[...document.querySelectorAll('#form .field, #form h2')].filter(one => one.checkVisibility())";
     let two = format!("{visible}.length === 2");
