@@ -266,7 +266,7 @@ impl DataFolder {
 
 /// A running `steward serve`. It is killed when it is dropped.
 pub struct Server {
-    child: Child,
+    child: KillOnDrop,
     pub address: SocketAddr,
     /// The output up to the line that contains the address.
     pub greeting: String,
@@ -283,9 +283,9 @@ impl Server {
             }
         }
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the binary starts");
-        let lines = lines(child.stdout.take().expect("stdout is a pipe"));
-        let stderr = text(child.stderr.take().expect("stderr is a pipe"));
+        let mut child = KillOnDrop(command.spawn().expect("the binary starts"));
+        let lines = lines(child.0.stdout.take().expect("stdout is a pipe"));
+        let stderr = text(child.0.stderr.take().expect("stderr is a pipe"));
         let mut greeting = String::new();
         loop {
             match lines.recv_timeout(TEST_TIMEOUT) {
@@ -297,14 +297,11 @@ impl Server {
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    let code = child.wait().expect("the process exits").code();
+                    let code = child.0.wait().expect("the process exits").code();
                     let stderr = stderr.join().expect("its log");
                     return Err(CommandOutput { code, stdout: greeting, stderr });
                 }
-                Err(RecvTimeoutError::Timeout) => {
-                    let _ = child.kill();
-                    panic!("the server prints nothing");
-                }
+                Err(RecvTimeoutError::Timeout) => panic!("the server prints nothing"),
             }
         }
     }
@@ -315,7 +312,7 @@ impl Server {
     }
 
     pub fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
+        Pid::from_child(&self.child.0)
     }
 
     /// Returns a value from `/proc/PID/status`, in bytes.
@@ -339,17 +336,16 @@ impl Server {
 
     /// Kills the server with SIGKILL.
     pub fn kill(mut self) {
-        self.child.kill().expect("the process runs");
-        let status = self.child.wait().expect("the process exits");
+        self.child.0.kill().expect("the process runs");
+        let status = self.child.0.wait().expect("the process exits");
         assert_eq!(status.signal(), Some(9), "SIGKILL ended the process");
     }
 
     /// Waits until the server exits. Returns its exit code and its log.
     #[track_caller]
     pub fn wait(mut self) -> (Option<i32>, String) {
-        let status = until("the server exits", || self.child.try_wait().expect("a child"));
-        let log = std::mem::replace(&mut self.stderr, thread::spawn(String::new));
-        (status.code(), log.join().expect("its log"))
+        let status = until("the server exits", || self.child.0.try_wait().expect("a child"));
+        (status.code(), self.stderr.join().expect("its log"))
     }
 
     /// Stops the server with SIGTERM, and asserts that no connection kept it until the end of its grace period. Returns its
@@ -409,13 +405,6 @@ impl Served {
         let key = made["api_key"].as_str().expect("a key").to_owned();
         let dashboards = format!("/api/projects/{}/dashboards/", made["project_id"]);
         Self { server: site.serve(args), site, key, dashboards }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
