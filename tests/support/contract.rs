@@ -112,13 +112,8 @@ impl Contract {
 
     /// Asserts that a response conforms to the document.
     #[track_caller]
-    pub fn check(
-        &self,
-        (method, uri): (&Method, &str),
-        status: u16,
-        headers: &HeaderMap,
-        body: &[u8],
-    ) {
+    pub fn check(&self, request: (&Method, &str), status: u16, headers: &HeaderMap, body: &[u8]) {
+        let (method, uri) = request;
         let asked = format!("{method} {uri}: {status} {}", String::from_utf8_lossy(body));
         assert!(headers.contains_key("x-request-id"), "{asked}: no X-Request-Id");
         // The pages of the console are not in the document, and neither is the way from the root to them.

@@ -1,6 +1,6 @@
 //! A line to a server, such as PostgreSQL, that a test can hold, cut and slow down.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -122,7 +122,7 @@ impl Drop for Line {
 }
 
 impl State {
-    fn connect(self: &Arc<Self>, client: TcpStream) -> std::io::Result<()> {
+    fn connect(self: &Arc<Self>, client: TcpStream) -> io::Result<()> {
         let server = Socket::new(self.server.domain(), Type::STREAM, None)?;
         server.connect(&self.server)?;
         client.set_nodelay(true)?;
@@ -142,20 +142,15 @@ impl State {
         Ok(())
     }
 
-    fn forward(
-        &self,
-        mut from: impl Read,
-        mut to: impl Write,
-        direction: Direction,
-    ) -> std::io::Result<()> {
+    fn forward(&self, mut from: impl Read, mut to: impl Write, way: Direction) -> io::Result<()> {
         let mut buffer = vec![0; 64 * 1024];
         loop {
             let count = from.read(&mut buffer)?;
             let Some(bytes) = buffer.get_mut(..count).filter(|bytes| !bytes.is_empty()) else {
                 return Ok(());
             };
-            let delay = self.wait(direction).ok_or(std::io::ErrorKind::ConnectionAborted)?;
-            if matches!(direction, Direction::Requests) {
+            let delay = self.wait(way).ok_or(io::ErrorKind::ConnectionAborted)?;
+            if matches!(way, Direction::Requests) {
                 (self.alter)(bytes);
             }
             drop(self.changed.wait_timeout_while(self.conditions(), delay, |_| true));

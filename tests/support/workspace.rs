@@ -552,15 +552,8 @@ impl TestResponse {
 
     /// Asserts an error response with this whole body.
     #[track_caller]
-    pub fn assert_error(
-        &self,
-        status: u16,
-        kind: &str,
-        code: &str,
-        detail: &str,
-        attr: Option<&str>,
-    ) {
-        let body = json!({ "type": kind, "code": code, "detail": detail, "attr": attr });
+    pub fn assert_error(&self, status: u16, kind: &str, code: &str, why: &str, attr: Option<&str>) {
+        let body = json!({ "type": kind, "code": code, "detail": why, "attr": attr });
         self.assert_is(status, body);
         assert_eq!(self.headers[CONTENT_TYPE], "application/json");
     }

@@ -126,18 +126,14 @@ async fn flip(
     let (found, broke) = walk(&store);
     let strange: BTreeSet<_> =
         found.iter().filter(|(key, value)| expected.get(key) != Some(value)).collect();
-    if !broke
-        && found.len() == expected.len()
-        && strange.is_empty()
-        && !tally.flips.is_multiple_of(10)
-    {
+    let sampled = tally.flips.is_multiple_of(10);
+    if !broke && found.len() == expected.len() && strange.is_empty() && !sampled {
         tally.right += 1;
         store.close().await;
         return;
     }
     let mut older: Vec<_> = strange.iter().map(|(_, value)| (*value).clone()).collect();
     let (mut damaged, mut absent, mut panicked) = (0, 0, 0);
-    let sampled = tally.flips.is_multiple_of(10);
     let unsure =
         |(at, value): &(&(Table, Vec<u8>), &Vec<u8>)| sampled || found.get(*at) != Some(*value);
     for ((table, key), value) in expected.iter().filter(unsure) {

@@ -95,24 +95,12 @@ impl World {
         found.map_or_else(|| missing("Not found."), Ok)
     }
 
-    pub fn create_insight(
-        &mut self,
-        by: Id,
-        project: Id,
-        name: usize,
-        boards: &BTreeSet<Id>,
-    ) -> Outcome {
+    pub fn add_insight(&mut self, by: Id, project: Id, name: usize, on: &BTreeSet<Id>) -> Outcome {
         let at = self.in_project(by, project, "insight:write")?;
-        let tiles = BTreeMap::new();
-        let insight = Insight {
-            project,
-            name: NAMES[name].to_owned(),
-            maker: at.person,
-            deleted: false,
-            tiles,
-            rules: Rules::new(),
-        };
-        let insight = self.placed(insight, boards, &at)?;
+        let (name, maker, tiles, rules) =
+            (NAMES[name].to_owned(), at.person, BTreeMap::new(), Rules::new());
+        let insight = Insight { project, name, maker, deleted: false, tiles, rules };
+        let insight = self.placed(insight, on, &at)?;
         let id = self.file.next_insight;
         self.file.next_insight += 1;
         self.file.insights.insert(id, insight);

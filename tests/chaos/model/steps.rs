@@ -441,7 +441,7 @@ impl World {
             Rule => self.rule_board(by, board, Subject::of(step.ruled()), step.access()),
             Share => self.share(by, board, step.yes()),
             OpenShared => self.open_shared(which, step.how / 4),
-            CreateInsight => self.create_insight(by, project, step.name(), &step.boards()),
+            CreateInsight => self.add_insight(by, project, step.name(), &step.boards()),
             GetInsight => self.get_insight(by, project, which),
             ListInsights => self.list_insights(by, project),
             RenameInsight => self.rename_insight(by, board, step.name()),
