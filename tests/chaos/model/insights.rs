@@ -6,7 +6,7 @@ use super::world::{
 };
 use crate::prelude::*;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Insight {
     pub project: Id,
     pub name: String,
@@ -97,9 +97,8 @@ impl World {
 
     pub fn add_insight(&mut self, by: Id, project: Id, name: usize, on: &BTreeSet<Id>) -> Outcome {
         let at = self.in_project(by, project, "insight:write")?;
-        let (name, maker, tiles, rules) =
-            (NAMES[name].to_owned(), at.person, BTreeMap::new(), Rules::new());
-        let insight = Insight { project, name, maker, deleted: false, tiles, rules };
+        let (name, maker) = (NAMES[name].to_owned(), at.person);
+        let insight = Insight { project, name, maker, ..Insight::default() };
         let insight = self.placed(insight, on, &at)?;
         let id = self.file.next_insight;
         self.file.next_insight += 1;

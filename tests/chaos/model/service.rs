@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::data::{Data, Engine};
 use super::steps::{Step, What};
-use super::world::{ACCESS, Expected, NAMES, NEWCOMER, PEOPLE, SCOPES, SERIAL};
+use super::world::{ACCESS, DAY, Expected, NAMES, NEWCOMER, PEOPLE, SCOPES, SERIAL};
 use crate::prelude::*;
 use crate::support::wait::TEST_TIMEOUT;
 
@@ -207,8 +207,12 @@ impl Service {
         };
         let project = |rest: &str| format!("/api/projects/{}/{rest}", step.at);
         let board = |rest: &str| project(&format!("dashboards/{}/{rest}", step.which));
-        let member = || organization(&format!("members/{}/", names.people[step.whom]));
-        let export = || names.exports.get(&step.which).unwrap_or(&nothing);
+        let person = || &names.people[step.whom];
+        let member = || organization(&format!("members/{}/", person()));
+        let export = |rest: &str| {
+            let id = names.exports.get(&step.which).unwrap_or(&nothing);
+            format!("batch_exports/{id}/{rest}")
+        };
         let unknown = || (nothing.clone(), "unknown".to_owned());
         let (invite, token) = names.invites.get(&step.which).cloned().unwrap_or_else(unknown);
         let insight = |rest: &str| project(&format!("insights/{}/{rest}", step.which));
@@ -223,7 +227,8 @@ impl Service {
         let delete = |path| (Method::DELETE, path, None);
         let granted = || step.granted().map(|admin| if admin { "admin" } else { "member" });
         let access = || step.access().map(|level| ACCESS[level]);
-        let restriction = || if step.yes() { 37 } else { 21 };
+        let yes = step.yes();
+        let restriction = if yes { 37 } else { 21 };
         let rule = || {
             let member = step.ruled().map(membership);
             json!({ "access_level": access(), "organization_member": member })
@@ -231,7 +236,7 @@ impl Service {
         match step.what {
             CreateOrganization => post("/api/organizations/".to_owned(), json!({ "name": "New" })),
             DeleteOrganization => delete(organization("")),
-            LetInvite => patch(organization(""), json!({ "members_can_invite": step.yes() })),
+            LetInvite => patch(organization(""), json!({ "members_can_invite": yes })),
             SetLevel => patch(member(), json!({ "level": step.level() })),
             RemoveMember => delete(member()),
             ListMembers => get(organization("members/")),
@@ -248,11 +253,9 @@ impl Service {
                 let sent = json!({ "token": token, "first_name": "New" });
                 post(format!("/api/signup/{invite}/"), sent)
             }
-            CreateProject => {
-                post(organization("projects/"), json!({ "access_control": step.yes() }))
-            }
+            CreateProject => post(organization("projects/"), json!({ "access_control": yes })),
             DeleteProject => delete(project("")),
-            CloseProject => patch(project(""), json!({ "access_control": step.yes() })),
+            CloseProject => patch(project(""), json!({ "access_control": yes })),
             Grant => {
                 let member = membership(step.whom);
                 let sent = json!({ "access_level": granted(), "organization_member": member });
@@ -266,16 +269,13 @@ impl Service {
             AddExport => {
                 post(project("batch_exports/"), crate::support::batch_exports::nowhere("export"))
             }
-            Pause => post(organization(&format!("batch_exports/{}/pause/", export())), json!({})),
-            Unpause => {
-                post(organization(&format!("batch_exports/{}/unpause/", export())), json!({}))
-            }
-            GetExport => get(project(&format!("batch_exports/{}/", export()))),
+            Pause => post(organization(&export("pause/")), json!({})),
+            Unpause => post(organization(&export("unpause/")), json!({})),
+            GetExport => get(project(&export(""))),
             CreateKey => {
                 let mut sent = json!({ "label": "made", "scopes": SCOPES[step.scopes()] });
                 if let Some(days) = step.days() {
-                    let end = self.apps[0].now().plus_seconds(days * super::world::DAY);
-                    sent["expires_at"] = json!(end);
+                    sent["expires_at"] = json!(self.apps[0].now().plus_seconds(days * DAY));
                 }
                 post("/api/personal_api_keys/".to_owned(), sent)
             }
@@ -284,25 +284,23 @@ impl Service {
                 names.keys.get(&step.which).map_or(NOTHING, |key| &key.0)
             )),
             CreateBoard => {
-                let name = NAMES[step.name()];
-                let sent = json!({ "name": name, "restriction_level": restriction() });
+                let sent = json!({ "name": NAMES[step.name()], "restriction_level": restriction });
                 post(project("dashboards/"), sent)
             }
             GetBoard => get(board("")),
             ListBoards => get(project("dashboards/")),
             Rename => patch(board(""), json!({ "name": NAMES[step.name()] })),
-            Pin => patch(board(""), json!({ "pinned": step.yes() })),
-            Restrict => patch(board(""), json!({ "restriction_level": restriction() })),
+            Pin => patch(board(""), json!({ "pinned": yes })),
+            Restrict => patch(board(""), json!({ "restriction_level": restriction })),
             AddText => patch(board(""), json!({ "tiles": [{ "text": { "body": "A text" } }] })),
             Remove => patch(board(""), json!({ "deleted": true })),
             BringBack => patch(board(""), json!({ "deleted": false })),
             AddEditor => {
-                let sent = json!({ "user_uuid": names.people[step.whom], "level": 37 });
-                post(board("collaborators/"), sent)
+                post(board("collaborators/"), json!({ "user_uuid": person(), "level": 37 }))
             }
-            RemoveEditor => delete(board(&format!("collaborators/{}/", names.people[step.whom]))),
+            RemoveEditor => delete(board(&format!("collaborators/{}/", person()))),
             Rule => put(board("access_controls/"), rule()),
-            Share => patch(board("sharing/"), json!({ "enabled": step.yes() })),
+            Share => patch(board("sharing/"), json!({ "enabled": yes })),
             OpenShared => {
                 let token = names.shared.get(&(step.which, step.how / 4));
                 get(format!("/shared/{}.json", token.map_or("unknown", String::as_str)))
@@ -321,11 +319,9 @@ impl Service {
             CreateRole => post(organization("roles/"), json!({ "name": NAMES[step.name()] })),
             DeleteRole => delete(role("")),
             ListRoles => get(organization("roles/")),
-            JoinRole => {
-                post(role("role_memberships/"), json!({ "user_uuid": names.people[step.whom] }))
-            }
+            JoinRole => post(role("role_memberships/"), json!({ "user_uuid": person() })),
             LeaveRole => {
-                let id = self.role_membership(role_id(step.which), &names.people[step.whom]);
+                let id = self.role_membership(role_id(step.which), person());
                 delete(role(&format!("role_memberships/{id}/")))
             }
             GrantRole => {

@@ -438,7 +438,7 @@ impl World {
             BringBack => self.bring_back(by, board),
             AddEditor => self.add_editor(by, board, whom),
             RemoveEditor => self.remove_editor(by, board, whom),
-            Rule => self.rule_board(by, board, Subject::of(step.ruled()), step.access()),
+            Rule => self.rule_board(by, board, (Subject::of(step.ruled()), step.access())),
             Share => self.share(by, board, step.yes()),
             OpenShared => self.open_shared(which, step.how / 4),
             CreateInsight => self.add_insight(by, project, step.name(), &step.boards()),
@@ -448,14 +448,14 @@ impl World {
             PlaceInsight => self.place_insight(by, board, &step.boards()),
             RemoveInsight => self.remove_insight(by, board),
             RestoreInsight => self.restore_insight(by, board),
-            RuleInsight => self.rule_insight(by, board, Subject::of(step.ruled()), step.access()),
+            RuleInsight => self.rule_insight(by, board, (Subject::of(step.ruled()), step.access())),
             CreateRole => self.create_role(by, at, step.name()),
             DeleteRole => self.delete_role(by, at, which),
             ListRoles => self.list_roles(by, at),
             JoinRole => self.join_role(by, at, which, whom),
             LeaveRole => self.leave_role(by, at, which, whom),
             GrantRole => self.grant(by, project, Subject::Role(whom), step.granted()),
-            RuleRole => self.rule_board(by, board, Subject::Role(whom), step.access()),
+            RuleRole => self.rule_board(by, board, (Subject::Role(whom), step.access())),
             Wait => {
                 self.now += step.hours().cast_signed() * DAY / 24;
                 return None;

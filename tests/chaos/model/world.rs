@@ -129,8 +129,7 @@ pub fn level_on(rules: &Rules, maker: usize, at: &At) -> usize {
 /// Sets or removes a rule. `shown` is the level in the response.
 fn set<T>(
     rules: &mut BTreeMap<Subject, T>,
-    subject: Subject,
-    level: Option<T>,
+    (subject, level): (Subject, Option<T>),
     shown: impl FnOnce(&T) -> &'static str,
 ) -> Outcome {
     let Some(level) = level else {
@@ -150,7 +149,7 @@ pub struct Project {
     pub grants: BTreeMap<Subject, bool>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "a dashboard has as many flags")]
 pub struct Board {
     pub project: Id,
@@ -174,7 +173,7 @@ pub struct Export {
 }
 
 /// The content of the data file. Numbers that the service does not assign count created objects.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct File {
     pub accounts: BTreeSet<usize>,
     pub keys: BTreeMap<usize, Key>,
@@ -254,17 +253,11 @@ impl World {
                 (0, organization(&[(0, OWNER), (1, ADMIN), (2, MEMBER)])),
                 (1, organization(&[(3, OWNER)])),
             ]),
-            invites: BTreeMap::new(),
-            domains: BTreeMap::new(),
             projects: BTreeMap::from([(1, project(0)), (2, project(1))]),
-            boards: BTreeMap::new(),
-            exports: BTreeMap::new(),
-            insights: BTreeMap::new(),
-            roles: BTreeMap::new(),
             next_project: 3,
             next_board: 1,
             next_insight: 1,
-            next_invite: 0,
+            ..File::default()
         };
         let made = CreatedIds { keys: NEWCOMER, organizations: 2, ..CreatedIds::default() };
         Self { now: 0, file, backup: None, made }
@@ -290,10 +283,8 @@ impl World {
     fn key(&self, by: Id) -> Checked<&Key> {
         let live = |key: &&Key| key.ends.is_none_or(|end| self.now < end);
         let text = "Personal API key found in request Authorization header is invalid.";
-        match self.file.keys.get(&by).filter(live) {
-            Some(key) => Ok(key),
-            None => refuse(401, "authentication_failed", text),
-        }
+        let found = self.file.keys.get(&by).filter(live);
+        found.map_or_else(|| refuse(401, "authentication_failed", text), Ok)
     }
 
     fn require_scope(&self, by: Id, scope: &str) -> Checked<()> {
@@ -309,13 +300,11 @@ impl World {
             return missing("Organization not found.");
         };
         self.require_scope(by, scope)?;
-        match found.members.get(&person) {
-            None => deny(NOT_YOURS),
-            Some(level) if *level < min => deny(NO_LEVEL),
-            Some(level) => {
-                Ok(At { person, level: *level, roles: self.roles_of(organization, person) })
-            }
+        let Some(level) = found.members.get(&person).copied() else { return deny(NOT_YOURS) };
+        if level < min {
+            return deny(NO_LEVEL);
         }
+        Ok(At { person, level, roles: self.roles_of(organization, person) })
     }
 
     /// Returns the project, if its organization exists.
@@ -376,20 +365,12 @@ impl World {
         self.file.boards.get(&id).filter(|board| board.project == project && !board.deleted)
     }
 
-    fn edited(
-        &mut self,
-        by: Id,
-        (project, id): (Id, Id),
-        scope: &str,
-        none: &str,
-    ) -> Checked<(At, &mut Board)> {
-        let at = self.in_project(by, project, scope)?;
+    fn edited(&mut self, by: Id, (project, id): (Id, Id), none: &str) -> Checked<(At, &mut Board)> {
+        let at = self.in_project(by, project, "dashboard:write")?;
         let Some(board) = self.board(project, id) else { return missing(none) };
         Self::require_edit(board, &at)?;
-        match self.file.boards.get_mut(&id) {
-            Some(board) => Ok((at, board)),
-            None => missing(none),
-        }
+        let board = self.file.boards.get_mut(&id).expect("an object found before");
+        Ok((at, board))
     }
 }
 
@@ -495,12 +476,8 @@ impl World {
         answer(200, vec![("/count", json!(shown.len())), ("members", json!(shown))])
     }
 
-    pub fn invite(
-        &mut self,
-        by: Id,
-        organization: Id,
-        (whom, level, combine): (usize, i64, bool),
-    ) -> Outcome {
+    pub fn invite(&mut self, by: Id, organization: Id, sent: (usize, i64, bool)) -> Outcome {
+        let (whom, mut level, combine) = sent;
         let at = self.in_organization(by, organization, "organization_member:write", MEMBER)?;
         let found = &self.file.organizations[&organization];
         if !at.administers() && !found.members_can_invite {
@@ -514,7 +491,6 @@ impl World {
             return invalid("invalid_input", text);
         }
         let pending = self.pending(organization, whom);
-        let mut level = level;
         if let Some(old) = pending.and_then(|number| self.file.invites.remove(&number))
             && combine
             && self.now < old.ends
@@ -539,13 +515,12 @@ impl World {
 
     pub fn withdraw(&mut self, by: Id, organization: Id, invite: Id) -> Outcome {
         self.in_organization(by, organization, "organization_member:write", MEMBER)?;
-        match self.file.invites.get(&invite) {
-            Some(found) if found.organization == organization => {
-                self.file.invites.remove(&invite);
-                answer(204, vec![])
-            }
-            _ => missing("Not found."),
+        let found = self.file.invites.get(&invite);
+        if found.is_none_or(|found| found.organization != organization) {
+            return missing("Not found.");
         }
+        self.file.invites.remove(&invite);
+        answer(204, vec![])
     }
 
     pub fn list_invites(&self, by: Id, organization: Id) -> Outcome {
@@ -562,11 +537,9 @@ impl World {
 
     /// Accepts an invite, with a key or without one.
     pub fn accept(&mut self, by: Option<usize>, number: usize) -> Outcome {
-        let visitor = match by {
-            Some(by) => Some(self.key(by)?.person),
-            None => None,
-        };
+        let mut visitor = None;
         if let Some(by) = by {
+            visitor = Some(self.key(by)?.person);
             self.require_scope(by, "user:write")?;
         }
         let Some(invite) = self.file.invites.get(&number).cloned() else {
@@ -594,8 +567,7 @@ impl World {
             self.file.keys.insert(self.made.keys, Key { person, scopes: 0, ends: None });
             self.made.keys += 1;
         }
-        let found =
-            self.file.organizations.get_mut(&invite.organization).expect("the organization");
+        let found = self.file.organizations.get_mut(&invite.organization).expect("found");
         found.members.insert(person, invite.level);
         self.file.invites.remove(&number);
         answer(201, vec![("/email", json!(PEOPLE[person]))])
@@ -648,7 +620,7 @@ impl World {
         }
         self.require_subject(project.organization, subject)?;
         let grants = &mut self.file.projects.get_mut(&id).expect("an object found before").grants;
-        set(grants, subject, level, |admin| if *admin { "admin" } else { "member" })
+        set(grants, (subject, level), |admin| if *admin { "admin" } else { "member" })
     }
 
     pub fn get_project(&self, by: Id, id: Id) -> Outcome {
@@ -679,13 +651,11 @@ impl World {
 
     pub fn remove_domain(&mut self, by: Id, organization: Id, domain: Id) -> Outcome {
         self.in_organization(by, organization, "organization:write", ADMIN)?;
-        match self.file.domains.get(&domain) {
-            Some((of, _)) if *of == organization => {
-                self.file.domains.remove(&domain);
-                answer(204, vec![])
-            }
-            _ => missing("Not found."),
+        if self.file.domains.get(&domain).is_none_or(|(of, _)| *of != organization) {
+            return missing("Not found.");
         }
+        self.file.domains.remove(&domain);
+        answer(204, vec![])
     }
 
     pub fn list_domains(&self, by: Id, organization: Id) -> Outcome {
@@ -720,18 +690,13 @@ impl World {
 
     pub fn get_export(&self, by: Id, project: Id, export: Id) -> Outcome {
         self.in_project(by, project, "batch_export:read")?;
-        match self.file.exports.get(&export).filter(|export| export.project == project) {
-            Some(export) => answer(200, vec![("/paused", json!(export.paused))]),
-            None => missing("Not found."),
-        }
+        let found = self.file.exports.get(&export).filter(|export| export.project == project);
+        let Some(export) = found else { return missing("Not found.") };
+        answer(200, vec![("/paused", json!(export.paused))])
     }
 
     fn lies_within(scopes: usize, ends: Option<i64>, holder: &Key) -> bool {
-        let outlives = match (ends, holder.ends) {
-            (_, None) => false,
-            (None, Some(_)) => true,
-            (Some(one), Some(other)) => one > other,
-        };
+        let outlives = holder.ends.is_some_and(|limit| ends.is_none_or(|end| end > limit));
         !outlives && SCOPES[scopes].iter().all(|scope| allows(holder.scopes, scope))
     }
 
@@ -742,11 +707,9 @@ impl World {
         if !Self::lies_within(scopes, ends, &holder) {
             return Err(Expected { status: 403, body: vec![] });
         }
-        let key = Key { person: holder.person, scopes, ends };
-        self.file.keys.insert(self.made.keys, key);
+        self.file.keys.insert(self.made.keys, Key { person: holder.person, scopes, ends });
         self.made.keys += 1;
-        let shown = SCOPES[scopes].to_vec();
-        answer(201, vec![("/scopes", json!(shown))])
+        answer(201, vec![("/scopes", json!(SCOPES[scopes]))])
     }
 
     pub fn delete_key(&mut self, by: Id, key: Id) -> Outcome {
@@ -784,19 +747,8 @@ impl World {
         let at = self.in_project(by, project, "dashboard:write")?;
         let id = self.file.next_board;
         self.file.next_board += 1;
-        let board = Board {
-            project,
-            name: NAMES[name].to_owned(),
-            maker: at.person,
-            pinned: false,
-            deleted: false,
-            restricted,
-            texts: 0,
-            editors: BTreeSet::new(),
-            rules: BTreeMap::new(),
-            shared: false,
-            serial: 0,
-        };
+        let (name, maker) = (NAMES[name].to_owned(), at.person);
+        let board = Board { project, name, maker, restricted, ..Board::default() };
         self.file.boards.insert(id, board);
         answer(201, self.shown(id, &at))
     }
@@ -829,7 +781,7 @@ impl World {
         restricts: bool,
         change: impl FnOnce(&mut Board),
     ) -> Outcome {
-        let (at, board) = self.edited(by, of, "dashboard:write", "Not found.")?;
+        let (at, board) = self.edited(by, of, "Not found.")?;
         if restricts && !at.administers() && board.maker != at.person {
             let text = "Only the dashboard owner and project admins have the restriction rights required to change the dashboard's restriction level.";
             return deny(text);
@@ -857,7 +809,7 @@ impl World {
         let known = self.file.accounts.contains(&whom);
         let project = self.live_project(of.0).cloned();
         let other = project.and_then(|project| self.sees(&project, whom));
-        let (_, board) = self.edited(by, of, "dashboard:write", "Dashboard not found.")?;
+        let (_, board) = self.edited(by, of, "Dashboard not found.")?;
         if !board.restricted {
             let text = "Cannot add collaborators to a dashboard on the lowest restriction level.";
             return invalid("invalid_input", text);
@@ -880,7 +832,7 @@ impl World {
     }
 
     pub fn remove_editor(&mut self, by: Id, of: (Id, Id), whom: Id) -> Outcome {
-        let (_, board) = self.edited(by, of, "dashboard:write", "Dashboard not found.")?;
+        let (_, board) = self.edited(by, of, "Dashboard not found.")?;
         if !board.editors.contains(&whom) {
             return missing("Not found.");
         }
@@ -894,36 +846,26 @@ impl World {
     }
 
     /// Sets or removes an access rule on a dashboard.
-    pub fn rule_board(
-        &mut self,
-        by: Id,
-        (project, id): (Id, Id),
-        subject: Subject,
-        level: Option<usize>,
-    ) -> Outcome {
+    pub fn rule_board(&mut self, by: Id, of: (Id, Id), new: (Subject, Option<usize>)) -> Outcome {
+        let (project, id) = of;
         let at = self.in_project(by, project, "access_control:write")?;
         let Some(board) = self.board(project, id) else { return missing("Not found.") };
-        self.require_manage(project, Self::access(board, &at), subject, &at)?;
+        self.require_manage(project, Self::access(board, &at), new.0, &at)?;
         let rules = &mut self.file.boards.get_mut(&id).expect("an object found before").rules;
-        set(rules, subject, level, |level| ACCESS[*level])
+        set(rules, new, |level| ACCESS[*level])
     }
 
     /// Sets or removes an access rule on an insight.
-    pub fn rule_insight(
-        &mut self,
-        by: Id,
-        (project, id): (Id, Id),
-        subject: Subject,
-        level: Option<usize>,
-    ) -> Outcome {
+    pub fn rule_insight(&mut self, by: Id, of: (Id, Id), new: (Subject, Option<usize>)) -> Outcome {
+        let (project, id) = of;
         let at = self.in_project(by, project, "access_control:write")?;
         let insight = self.insight(project, id)?;
         if insight.deleted {
             return missing("Not found.");
         }
-        self.require_manage(project, level_on(&insight.rules, insight.maker, &at), subject, &at)?;
+        self.require_manage(project, level_on(&insight.rules, insight.maker, &at), new.0, &at)?;
         let rules = &mut self.file.insights.get_mut(&id).expect("an object found before").rules;
-        set(rules, subject, level, |level| ACCESS[*level])
+        set(rules, new, |level| ACCESS[*level])
     }
 
     /// Requires that the caller, who has this level on an object of the project, may set a rule for the subject.
@@ -969,9 +911,7 @@ impl World {
             let there = !board.deleted && self.live_project(board.project).is_some();
             there && board.shared && board.serial == serial
         });
-        match board {
-            Some(board) => answer(200, vec![("/dashboard/name", json!(board.name))]),
-            None => missing("Not found."),
-        }
+        let Some(board) = board else { return missing("Not found.") };
+        answer(200, vec![("/dashboard/name", json!(board.name))])
     }
 }
