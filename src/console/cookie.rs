@@ -144,8 +144,7 @@ mod tests {
         let attributes = "HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=";
         let set = format!("__Host-steward-mail=a; {attributes}600");
         assert_eq!(cookie.set("a").unwrap(), set);
-        let removed = format!("__Host-steward-mail=; {attributes}0");
-        assert_eq!(cookie.remove().unwrap(), removed);
+        assert_eq!(cookie.remove().unwrap(), format!("__Host-steward-mail=; {attributes}0"));
     }
 
     #[test]

@@ -67,8 +67,7 @@ async fn released_lease_is_free_at_once() {
     let leases = Leases::new();
     leases.claim(1, START).await;
     for number in [2, 1] {
-        let released = leases.store.write(move |tx| release(tx, &holder(number)));
-        released.await.expect("a write");
+        leases.store.write(move |tx| release(tx, &holder(number))).await.expect("a write");
     }
     assert_eq!(leases.claim(2, START).await.0, 2);
     leases.store.write(|tx| release(tx, &holder(1))).await.expect("a write");
@@ -115,6 +114,5 @@ async fn data_file_needs_no_lease_and_gets_none() {
     assert!(lease.is_held_for(LEASE_TIME, Timestamp::MAX));
     assert!(lease.wait_until_held_for(LEASE_TIME, &clock).await);
     renewal.stop().await;
-    let tx = leases.store.snapshot().expect("open");
-    assert_eq!(list(&*tx).expect("a read"), []);
+    assert_eq!(list(&*leases.store.snapshot().expect("open")).expect("a read"), []);
 }

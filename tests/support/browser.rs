@@ -124,8 +124,7 @@ impl Browser {
 
     /// Runs a script in each page before the scripts of the page.
     pub async fn run_first(&self, source: &str) {
-        let script = json!({ "source": source });
-        self.devtools("Page.addScriptToEvaluateOnNewDocument", script).await;
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": source })).await;
     }
 
     /// Makes pages record errors of scripts too, in `window.faults`. A transition between pages that the browser skips or
@@ -312,8 +311,7 @@ impl Browser {
     }
 
     async fn devtools(&self, command: &'static str, parameters: Value) -> Value {
-        let command = Devtools { command, parameters };
-        self.client.issue_cmd(command).await.expect("the browser does it")
+        self.client.issue_cmd(Devtools { command, parameters }).await.expect("the browser does it")
     }
 
     /// Returns a screenshot of the page as a PNG.

@@ -409,14 +409,12 @@ impl Visitor {
 
     /// Creates a key of this user with these scopes. Returns a browser that it signed in.
     pub async fn with_scopes(workspace: &Workspace, email: &str, scopes: &[&str]) -> Self {
-        let key = workspace.key(email, scopes).await.key.expect("a key");
-        Self::with_key(workspace, &key).await
+        Self::with_key(workspace, &workspace.key(email, scopes).await.key.expect("a key")).await
     }
 
     /// Creates a member of the first organization. Returns a browser in which the member is signed in.
     pub async fn member(workspace: &Workspace, name: &str, level: Level) -> Self {
-        let key = workspace.member(name, level).await.key.expect("a key");
-        Self::with_key(workspace, &key).await
+        Self::with_key(workspace, &workspace.member(name, level).await.key.expect("a key")).await
     }
 
     /// Creates a workspace. Returns it and a browser that the owner's key signed in.

@@ -23,8 +23,7 @@ impl Workspace {
 
     /// Makes the first project private, or open to all members.
     pub async fn set_private(&self, private: bool) {
-        let sent = json!({ "access_control": private });
-        self.owner.patch(&self.project(""), sent).await.ok();
+        self.owner.patch(&self.project(""), json!({ "access_control": private })).await.ok();
     }
 
     /// Sets an access rule on the object at this path, for the member with this address, or for everyone. A null level

@@ -344,8 +344,7 @@ impl Workspace {
     /// Waits until the background deletion is complete.
     pub async fn completes_deletions(&self) {
         eventually("the background deletion is complete", || {
-            let tx = self.app.store().snapshot().ok()?;
-            (tx.len(Table::Sweeps).ok()? == 0).then_some(())
+            (self.app.store().snapshot().ok()?.len(Table::Sweeps).ok()? == 0).then_some(())
         })
         .await;
     }

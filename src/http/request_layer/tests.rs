@@ -100,8 +100,7 @@ async fn panic_returns_500_and_is_only_logged() {
     let response = response.unwrap();
     assert_eq!(response.status(), 500);
     let id = id_of(&response).to_owned();
-    let body = body_of(response).await;
-    assert_eq!(body["detail"], "A server error occurred.");
+    assert_eq!(body_of(response).await["detail"], "A server error occurred.");
     assert_eq!(lines.len(), 1, "{lines:?}");
     let line = &lines[0];
     assert_eq!((&line["level"], &line["status"]), (&"ERROR".into(), &500.into()));

@@ -22,8 +22,7 @@ fn watching(store: &Store, state: Weak<Snapshot>, held: &Arc<Mutex<Vec<usize>>>)
     let (store, held, runtime) = (store.clone(), Arc::clone(held), Handle::current());
     Progress::new(move |stage| match (&*stage.doing, stage.done) {
         ("copying", 0) => {
-            let written = runtime.block_on(store.write(|tx| tx.put(&thing(9))));
-            written.expect("a write");
+            runtime.block_on(store.write(|tx| tx.put(&thing(9)))).expect("a write");
         }
         ("checking" | "exporting", 0) => {
             held.lock().expect("no panic").push(state.strong_count());
@@ -145,10 +144,7 @@ async fn copy_of_a_server_that_is_cut_off_or_of_another_release_is_refused() {
     let values = store.snapshot().expect("open").values().expect("read");
     store.close().await;
     let (to, size) = (scratch.folder.path().join("backup.redb"), bytes.len() as u64);
-    let take = |from: &[u8]| {
-        let copy = SentCopy { from, size };
-        receive(copy, &to, &checks(), &Progress::silent())
-    };
+    let take = |from: &[u8]| receive(SentCopy { from, size }, &to, &checks(), &Progress::silent());
     for length in [0, 1, bytes.len() / 2, bytes.len() - 1] {
         let refused = take(&bytes[..length]).expect_err("cut off");
         assert!(refused.to_string().contains("the copy broke off"), "{refused}");

@@ -190,8 +190,7 @@ async fn damaged_byte_usage_rejects_only_writes_of_its_owner() {
 }
 
 fn cut(scratch: &Scratch) {
-    let file = OpenOptions::new().write(true).open(scratch.path()).expect("the file");
-    file.set_len(0).expect("cut");
+    OpenOptions::new().write(true).open(scratch.path()).expect("the file").set_len(0).expect("cut");
 }
 
 /// Creates a store whose file contains thing 1 and is then truncated.

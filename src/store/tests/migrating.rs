@@ -120,7 +120,6 @@ async fn step_adds_members_to_stored_records() {
     let snapshot = store.snapshot().expect("open");
     let meta = GrownMeta { owner: 1, id: 299, rank: 7 };
     let fields = GrownFields { text: "note 299".to_owned(), color: blue() };
-    let found = snapshot.get::<Grown>(&(1, 299)).expect("read");
-    assert_eq!(found, Grown { meta, fields });
+    assert_eq!(snapshot.get::<Grown>(&(1, 299)).expect("read"), Grown { meta, fields });
     assert_eq!(snapshot.version::<Grown>(&(1, 299)).expect("read"), 2);
 }

@@ -220,8 +220,7 @@ async fn cancelled_write_does_not_run() {
     blocker.release();
     held.await.expect("the task").expect("released");
     store.write(|tx| tx.put(&thing(2))).await.expect("put");
-    let snapshot = store.snapshot().expect("an open file");
-    assert!(!snapshot.exists::<Thing>(&(1, 1)).expect("read"));
+    assert!(!store.snapshot().expect("an open file").exists::<Thing>(&(1, 1)).expect("read"));
 }
 
 #[tokio::test]
@@ -254,8 +253,7 @@ async fn dropped_store_closes_its_file_cleanly() {
         opened => Some(opened.expect("a released file")),
     };
     let reopened = eventually("a released file", reopen).await;
-    let read = held.exists::<Owner>(&1);
-    assert_unavailable(&read);
+    assert_unavailable(&held.exists::<Owner>(&1));
     reopened.close().await;
     assert!(closed_clean(&scratch.path()));
 }
@@ -280,8 +278,7 @@ async fn writer_is_busy_only_while_the_file_is_in_exclusive_use() {
     let (_scratch, store) = Scratch::new();
     assert!(!store.is_busy());
     let stats = store.clone();
-    let between = store.quiesce(move || stats.is_busy()).await;
-    assert!(between.expect("done"));
+    assert!(store.quiesce(move || stats.is_busy()).await.expect("done"));
     let stats = store.clone();
     let handed = store.with_exclusive_file(move |_| Ok((stats.is_busy(), stats.ready()))).await;
     assert_eq!(handed.expect("done"), (true, false));

@@ -202,8 +202,7 @@ async fn takeover_is_announced_by_mail_to_the_address_owner() {
     let made = squat.invited().await;
     assert_eq!(server.mail().await.subject(), "Olga invites you to Corp");
     let offer = mailed(&squat.workspace, &made);
-    let anonymous = squat.workspace.anonymous();
-    offer.accept(&anonymous, taking_over("Cleo")).await.ok();
+    offer.accept(&squat.workspace.anonymous(), taking_over("Cleo")).await.ok();
     let joined = server.mail().await;
     assert_eq!((joined.to[0].as_str(), joined.subject().as_str()), (OWNER, "Cleo has joined Corp"));
     // An address receives at most one mail a minute.
@@ -240,8 +239,7 @@ async fn proven_and_operator_created_accounts_cannot_be_taken_over() {
     stays(&squat.workspace, "eva@x.example").await;
     let by_mail = mailed(&squat.workspace, &squat.invited().await);
     assert_eq!(by_mail.accept(&squat.key, json!({})).await.ok()["is_email_verified"], true);
-    let path = squat.workspace.organization("members/@me/");
-    squat.key.delete(&path).await.assert_empty(204);
+    squat.key.delete(&squat.workspace.organization("members/@me/")).await.assert_empty(204);
     stays(&squat.workspace, VICTIM).await;
     assert_eq!(squat.key.get(ME).await.status, 200);
 
@@ -283,8 +281,7 @@ async fn takeover_happens_only_if_the_request_asks_for_it() {
     // With the account's own key, the user joins with the account, and nothing is deleted.
     let joined = by_mail.accept(&squat.key, json!({ "take_over": true })).await.ok();
     assert_eq!((&joined["id"], &joined["is_email_verified"]), (&squat.joined["id"], &json!(true)));
-    let me = squat.key.get(ME).await.ok();
-    assert_eq!(me["organizations"].as_array().expect("a list").len(), 3);
+    assert_eq!(squat.key.get(ME).await.ok()["organizations"].as_array().expect("a list").len(), 3);
     let ids = all_organizations(workspace).await;
     assert!(ids.contains(&alone["id"]), "{ids:?}");
     workspace.assert_file_valid().await;
@@ -456,12 +453,10 @@ async fn link_cannot_create_an_account_in_a_domain_verified_by_another_organizat
     let fields = || json!({ "first_name": "A" });
     let anonymous = workspace.anonymous();
     let from_eve = async |email: &str| {
-        let sent = json!({ "target_email": email, "send_email": false });
-        eve.post(CURRENT_INVITES, sent).await.ok()
+        eve.post(CURRENT_INVITES, json!({ "target_email": email, "send_email": false })).await.ok()
     };
     for email in ["a@big.example", "A@BIG.example", "a@dept.big.example"] {
-        let made = from_eve(email).await;
-        let link = Offer::of(&made);
+        let link = Offer::of(&from_eve(email).await);
         refused(link.accept(&anonymous, fields()).await);
         refused(link.open(&anonymous).await);
     }

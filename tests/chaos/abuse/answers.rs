@@ -53,8 +53,7 @@ async fn heavy(workspace: &Workspace, bytes: usize) -> (Board, String) {
     let board = Board::make(workspace, json!({ "name": "heavy" })).await;
     let tile = json!({ "text": { "body": "words ".repeat(600) } });
     for _ in 0..bytes.div_ceil(360_000) {
-        let sent = json!({ "tiles": vec![&tile; 100] });
-        workspace.owner.patch(&board.one, sent).await.ok();
+        workspace.owner.patch(&board.one, json!({ "tiles": vec![&tile; 100] })).await.ok();
     }
     let token = board.enable(&workspace.owner, true).await;
     (board, token)
@@ -197,8 +196,7 @@ async fn request_body_that_parses_to_more_than_a_share_is_rejected_with_413() {
     // Normal requests are far below the limit, for example the layouts of a thousand tiles.
     let layout = r#"{"id":100000,"layouts":{"sm":{"x":0,"y":100,"w":6,"h":5},"xs":{"x":0,"y":100,"w":1,"h":5}}}"#;
     let tiles = vec![layout; 1000].join(",");
-    let served = post(format!("{{\"name\": \"many\", \"unknown\": [{tiles}]}}")).await;
-    assert_eq!(served.status(), 201);
+    assert_eq!(post(format!("{{\"name\": \"many\", \"unknown\": [{tiles}]}}")).await.status(), 201);
 }
 
 #[tokio::test]
@@ -268,10 +266,8 @@ async fn unauthenticated_request_body_is_limited_to_16_kib() {
         large.assert_error(413, "invalid_request", "payload_too_large", text, None);
         let unannounced = stream::iter([Ok::<_, std::io::Error>(body(16 * 1024))]);
         let streamed = Body::from_stream(unannounced);
-        let large = anyone.fetch(Method::POST, &path, &headers, streamed).await;
-        assert_eq!(large.status, 413);
-        let small = anyone.fetch(Method::POST, &path, &headers, body(15 * 1024)).await;
-        assert_ne!(small.status, 413);
+        assert_eq!(anyone.fetch(Method::POST, &path, &headers, streamed).await.status, 413);
+        assert_ne!(anyone.fetch(Method::POST, &path, &headers, body(15 * 1024)).await.status, 413);
         // With a key, the larger limit of the server applies.
         let known = workspace.owner.fetch(Method::POST, &path, &headers, body(16 * 1024)).await;
         assert_ne!(known.status, 413);
@@ -464,8 +460,7 @@ fn dense_dashboard_uses_memory_proportional_to_its_response() {
         println!("{what}: {} KiB more for an answer of {} KiB", growth / 1024, answer / 1024);
         assert!(growth < 16 * answer, "{what}: {} MiB", growth / MIB);
     };
-    let rename = json!({ "name": "again" });
-    server.send("PATCH", &one, &key, Some(&rename)).ok();
+    server.send("PATCH", &one, &key, Some(&json!({ "name": "again" }))).ok();
     peak("JSON", &|| assert_eq!(server.get(&json, "").status, 200));
     peak("HTML", &|| assert_eq!(server.get(&format!("/shared/{token}"), "").status, 200));
     let shown = server.get(&one, &key).ok();

@@ -124,10 +124,8 @@ async fn live_insights_per_project_are_limited() {
     refused(&owner.patch(&one, twice).await, TOLD);
     let deep = json!({ "use_dashboard": made["id"], "duplicate_tiles": true });
     refused(&owner.post(&workspace.dashboards(""), deep).await, TOLD);
-    let shallow = json!({ "use_dashboard": made["id"] });
-    owner.post(&workspace.dashboards(""), shallow).await.ok();
-    let single = json!({ "duplicate_tiles": [{ "id": tiles[0]["id"] }] });
-    owner.patch(&one, single).await.ok();
+    owner.post(&workspace.dashboards(""), json!({ "use_dashboard": made["id"] })).await.ok();
+    owner.patch(&one, json!({ "duplicate_tiles": [{ "id": tiles[0]["id"] }] })).await.ok();
     workspace.assert_file_valid().await;
 }
 
@@ -184,8 +182,7 @@ async fn embedded_lists_are_truncated_beyond_the_caps() {
     let teams = (0..100).map(|at| length(&listed, &format!("/results/{at}/teams")));
     assert_eq!(teams.sum::<usize>(), 1_000, "the maximum in one response");
     // Paging reaches the rest.
-    let all = owner.get("/api/organizations/?offset=100").await.ok();
-    assert_eq!(length(&all, "/results"), 51);
+    assert_eq!(length(&owner.get("/api/organizations/?offset=100").await.ok(), "/results"), 51);
     let projects = workspace.organization("projects/?limit=1000&offset=1000");
     assert_eq!(length(&owner.get(&projects).await.ok(), "/results"), 101);
     let mine = owner.get("/api/projects/?limit=1000&offset=1000").await.ok();
@@ -196,8 +193,7 @@ async fn embedded_lists_are_truncated_beyond_the_caps() {
     let beyond = owner.post(&workspace.organization("projects/"), json!({ "name": "P" })).await;
     refused(&beyond, "An organization can have at most 1000 projects.");
     let set = json!({ "set_current_team": mine["results"][250]["id"] });
-    let moved = owner.patch(me, set).await.ok();
-    assert_eq!(moved["team"]["id"], mine["results"][250]["id"]);
+    assert_eq!(owner.patch(me, set).await.ok()["team"]["id"], mine["results"][250]["id"]);
     workspace.assert_file_valid().await;
 }
 

@@ -208,8 +208,7 @@ async fn search_does_not_wait_for_searches_of_another_organization() {
     fill_own(&workspace, 500).await;
     fill(&workspace, &victim, project, 500).await;
     let search = |caller: TestClient, project: ProjectId| async move {
-        let path = format!("/api/projects/{project}/dashboards/?search=nowhere");
-        caller.get(&path).await.ok()
+        caller.get(&format!("/api/projects/{project}/dashboards/?search=nowhere")).await.ok()
     };
     // Both keys are now in the cache.
     search(victim.clone(), project).await;

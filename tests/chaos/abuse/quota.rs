@@ -126,8 +126,7 @@ async fn organization_over_its_quota_cannot_add_data_and_others_can() {
     let one = workspace.dashboards(&format!("{}/", created[0]));
     let sharing = format!("{one}sharing/");
     owner.patch(&sharing, json!({ "enabled": true })).await.ok();
-    let grown = json!({ "filters": { "note": "z".repeat(17_000) } });
-    reached(&owner.patch(&one, grown).await);
+    reached(&owner.patch(&one, json!({ "filters": { "note": "z".repeat(17_000) } })).await);
     let new = json!({ "name": "x".repeat(200), "description": "y".repeat(3_000) });
     while owner.post(&path, new.clone()).await.status == 201 {}
     reached(&owner.post(&path, new).await);
@@ -282,8 +281,7 @@ async fn dashboards_of_any_size_can_be_deleted_over_the_quota() {
     let path = workspace.dashboards("");
     while workspace.owner.post(&path, new.clone()).await.status == 201 {}
     for (one, removal) in boards {
-        let removed = workspace.owner.patch(&one, removal).await.ok();
-        assert_eq!(removed["deleted"], true);
+        assert_eq!(workspace.owner.patch(&one, removal).await.ok()["deleted"], true);
     }
     workspace.assert_file_valid().await;
 }

@@ -124,8 +124,7 @@ async fn copying_a_dashboard_counts_the_layouts_of_its_tiles() {
     let shallow = owner.post(&copies, json!({ "use_dashboard": id })).await;
     shallow.assert_invalid("use_dashboard", "max_length", TOO_HEAVY);
     let deep = json!({ "use_dashboard": id, "duplicate_tiles": true });
-    let deep = owner.post(&copies, deep).await;
-    deep.assert_invalid("duplicate_tiles", "max_length", TOO_HEAVY);
+    owner.post(&copies, deep).await.assert_invalid("duplicate_tiles", "max_length", TOO_HEAVY);
     let after = std::fs::metadata(workspace.path()).expect("the data file").len();
     assert_eq!(before, after, "a failed copy must not grow the data file");
     workspace.assert_file_valid().await;
@@ -155,8 +154,7 @@ async fn stored_weight_of_a_dashboard_follows_every_change() {
     ]);
     let source = from_tiles(owner, &workspace, tiles).await.ok();
     let one = workspace.dashboards(&format!("{}/", source["id"]));
-    let shallow = json!({ "use_dashboard": source["id"] });
-    let (other, copy) = make(&workspace, owner, shallow).await;
+    let (other, copy) = make(&workspace, owner, json!({ "use_dashboard": source["id"] })).await;
     let deep = json!({ "use_dashboard": source["id"], "duplicate_tiles": true });
     make(&workspace, owner, deep).await;
     let (text, insight) = (&source["tiles"][0]["id"], &source["tiles"][1]["id"]);

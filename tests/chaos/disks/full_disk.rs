@@ -121,8 +121,7 @@ fn nearly_full_file_system_rejects_additions_and_allows_deletions() {
     };
     refused.assert_error(503, "server_error", "unavailable");
     let one = format!("{path}{}/", first["id"]);
-    let deleted = server.send("PATCH", &one, key, Some(&json!({ "deleted": true })));
-    assert_eq!(deleted.status, 200);
+    assert_eq!(server.send("PATCH", &one, key, Some(&json!({ "deleted": true }))).status, 200);
     let log = small.server.stop();
     assert!(log.contains("the disk is nearly full"), "{log}");
     assert!(!log.contains("the data file failed"), "the disk became full: {log}");

@@ -323,8 +323,7 @@ async fn each_failed_access_of_a_compaction_is_recovered_and_loses_nothing() {
             faulty.tally.faults += 1;
             faulty.tally.refused += usize::from(refused.is_some());
             faulty.recover().await;
-            let found = faulty.read(&path).await.ok();
-            assert_eq!(found["count"], json!(made), "{access:?} {after}");
+            assert_eq!(faulty.read(&path).await.ok()["count"], json!(made), "{access:?} {after}");
         }
     }
     report("failed accesses of compactions", faulty.end().await);

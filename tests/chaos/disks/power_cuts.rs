@@ -226,8 +226,7 @@ async fn power_cut_at_any_moment_loses_no_acknowledged_write() {
     let mut run = Run::begin().await;
     run.requests(0, |_, _| ()).await;
     let copy = beside(&run.workspace.path(), "restoring");
-    let made = run.store().backup(copy, record_registry(), Progress::silent()).await;
-    made.expect("a backup");
+    run.store().backup(copy, record_registry(), Progress::silent()).await.expect("a backup");
     run.requests(1, |_, _| ()).await;
     run.store().compact(&Progress::silent()).await.expect("compacted");
     run.acknowledge();

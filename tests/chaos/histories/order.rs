@@ -103,8 +103,7 @@ mod tests {
     }
 
     fn added(span: (u64, u64)) -> Done {
-        let body = json!({ "domain": NAMES[0], "is_verified": false });
-        done(span, (AddDomain, 0, 0, 0), (201, body))
+        done(span, (AddDomain, 0, 0, 0), (201, json!({ "domain": NAMES[0], "is_verified": false })))
     }
 
     fn taken(span: (u64, u64)) -> Done {

@@ -68,8 +68,7 @@ impl Data {
     pub async fn restore_serving(&self, from: &Path, apps: &[App]) {
         if self.shared.is_none() {
             let _prepared = prepare(&self.path("node-0.redb"), from);
-            let restored = perform(&apps[0], Operation::Restore, Progress::silent()).await;
-            restored.expect("a restore");
+            perform(&apps[0], Operation::Restore, Progress::silent()).await.expect("a restore");
             return;
         }
         self.upload(from);
@@ -86,8 +85,7 @@ impl Data {
     /// Restores the backup at `from` while no service runs.
     pub fn restore_closed(&self, from: &Path) {
         if self.shared.is_none() {
-            let path = self.path("node-0.redb");
-            prepare(&path, from).swap("closed").expect("a restore");
+            prepare(&self.path("node-0.redb"), from).swap("closed").expect("a restore");
         } else {
             self.upload(from);
         }

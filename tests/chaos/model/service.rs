@@ -131,8 +131,7 @@ impl Service {
                 self.runtime.block_on(made).expect("a backup");
             }
             What::RestoreServing if self.backups > 0 => {
-                let from = self.backup();
-                self.runtime.block_on(self.data.restore_serving(&from, &self.apps));
+                self.runtime.block_on(self.data.restore_serving(&self.backup(), &self.apps));
             }
             What::RestoreClosed if self.backups > 0 => {
                 let from = self.backup();

@@ -369,8 +369,7 @@ impl World {
         let at = self.in_project(by, project, "dashboard:write")?;
         let Some(board) = self.board(project, id) else { return missing(none) };
         Self::require_edit(board, &at)?;
-        let board = self.file.boards.get_mut(&id).expect("an object found before");
-        Ok((at, board))
+        Ok((at, self.file.boards.get_mut(&id).expect("an object found before")))
     }
 }
 
@@ -590,8 +589,7 @@ impl World {
     }
 
     pub fn delete_project(&mut self, by: Id, id: Id) -> Outcome {
-        let at = self.at_project(by, id, "project:write")?;
-        if !at.administers() {
+        if !self.at_project(by, id, "project:write")?.administers() {
             return deny(NO_LEVEL);
         }
         self.file.projects.remove(&id);
@@ -599,8 +597,7 @@ impl World {
     }
 
     pub fn close_project(&mut self, by: Id, id: Id, private: bool) -> Outcome {
-        let at = self.at_project(by, id, "project:write")?;
-        let administers = at.administers();
+        let administers = self.at_project(by, id, "project:write")?.administers();
         let project = self.file.projects.get_mut(&id).expect("an object found before");
         // Everybody may send what the project has.
         if !administers && project.private != private {
@@ -748,8 +745,7 @@ impl World {
         let id = self.file.next_board;
         self.file.next_board += 1;
         let (name, maker) = (NAMES[name].to_owned(), at.person);
-        let board = Board { project, name, maker, restricted, ..Board::default() };
-        self.file.boards.insert(id, board);
+        self.file.boards.insert(id, Board { project, name, maker, restricted, ..Board::default() });
         answer(201, self.shown(id, &at))
     }
 

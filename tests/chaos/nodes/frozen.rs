@@ -18,8 +18,7 @@ impl Cluster {
 
     fn invite(&self, node: usize, name: &str) -> String {
         let address = format!("{name}@x.example");
-        let sent = json!({ "target_email": address });
-        self.ask(node, "POST", &self.invites(), Some(&sent)).ok();
+        self.ask(node, "POST", &self.invites(), Some(&json!({ "target_email": address }))).ok();
         address
     }
 

@@ -29,8 +29,7 @@ fn database_with_a_full_disk_refuses_writes_and_serves_reads() {
         assert_eq!(cluster.ask(at, "GET", &cluster.dashboards, None).ok()["count"], 1);
     }
     schema.execute(FREE);
-    let sent = json!({ "name": "later" });
-    cluster.ask(1, "POST", &cluster.dashboards, Some(&sent)).ok();
+    cluster.ask(1, "POST", &cluster.dashboards, Some(&json!({ "name": "later" }))).ok();
     assert_eq!(cluster.list(0).1, 2);
     cluster.check();
 }
@@ -52,8 +51,7 @@ fn node_with_a_full_disk_loses_nothing_and_catches_up_with_another() {
         create(&format!("still full {number}"));
     }
     for number in 0..20 {
-        let sent = json!({ "name": format!("other {number}") });
-        cluster.ask(0, "POST", path, Some(&sent)).ok();
+        cluster.ask(0, "POST", path, Some(&json!({ "name": format!("other {number}") }))).ok();
     }
     fs::remove_file(&filler).expect("the filler removed");
     until("the node writes again", || (create("last") == 201).then_some(()));

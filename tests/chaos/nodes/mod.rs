@@ -167,8 +167,7 @@ impl Cluster {
     /// Asserts that every node is ready, and that its file is valid and equals the database, if there is one.
     pub fn check(&self) {
         for (at, node) in self.nodes.iter().enumerate() {
-            let reply = self.ask(at, "GET", "/_readyz", None);
-            assert_eq!(reply.status, 200);
+            assert_eq!(self.ask(at, "GET", "/_readyz", None).status, 200);
             assert_eq!(node.run("check")["problem_count"], 0, "node {at}");
         }
     }

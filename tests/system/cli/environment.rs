@@ -88,8 +88,7 @@ fn file_of_a_setting_that_cannot_be_used_exits_with_2_and_names_the_variable() {
     ] {
         let mut command = site.steward(args);
         command.env(variable, "none.pem").envs(others.iter().copied());
-        let run = CommandOutput::new(&mut command);
-        run.assert_usage_error(&format!("{variable} sets --"));
+        CommandOutput::new(&mut command).assert_usage_error(&format!("{variable} sets --"));
     }
     assert_eq!(site.names(), before);
 }
@@ -118,6 +117,5 @@ fn address_of_a_database_is_no_name_of_a_file_and_is_never_shown() {
     let shown = site.run(&["config", "--data", mistyped]).ok();
     assert!(shown.contains("data = \"********\" # flag, masked"), "{shown}");
     assert_eq!(site.names(), ["steward.toml"]);
-    let named = site.run(&["user", "list", "--data", "./host=db"]);
-    named.assert_failed("./host=db does not exist");
+    site.run(&["user", "list", "--data", "./host=db"]).assert_failed("./host=db does not exist");
 }

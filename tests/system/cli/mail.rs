@@ -118,8 +118,7 @@ async fn mail_has_text_and_html_parts_and_standard_headers() {
     for part in 0..2 {
         let part = &parsed.parts[part + 1];
         let kind = part.headers.iter().find(|header| header.name() == "Content-Type").unwrap();
-        let charset = kind.value().as_content_type().unwrap().attribute("charset");
-        assert_eq!(charset, Some("utf-8"));
+        assert_eq!(kind.value().as_content_type().unwrap().attribute("charset"), Some("utf-8"));
     }
 }
 
@@ -214,8 +213,7 @@ async fn server_without_what_the_url_asks_for_receives_nothing() {
 async fn wrong_password_fails_and_is_hidden_in_the_error() {
     let mut secured = Secured::new("smtps", "localhost");
     let wrong = secured.config_with("ann%40corp.example:wrong%20password");
-    let said = failure(&wrong).await;
-    assert_eq!(said, "535 5.7.8 [secret] is not the password of ann@corp.example");
+    assert_eq!(failure(&wrong).await, "535 5.7.8 [secret] is not the password of ann@corp.example");
     secured.server.has_no_more();
 }
 
@@ -271,8 +269,7 @@ fn mail_test_next_to_a_running_server_uses_its_configuration() {
     let (site, _) = DataFolder::with_workspace();
     let flags = flags(&server);
     let serving = site.serve(&flags.each_ref().map(String::as_str));
-    let answer = site.run(&TEST).json();
-    assert_eq!(answer["server"], server.address.to_string());
+    assert_eq!(site.run(&TEST).json()["server"], server.address.to_string());
     assert_eq!(server.mail_now().to, ["bob@corp.example"]);
     run(&site, &TEST, &ELSEWHERE.map(str::to_owned)).json();
     assert_eq!(server.mail_now().to, ["bob@corp.example"]);

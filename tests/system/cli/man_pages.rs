@@ -29,8 +29,7 @@ fn every_command_has_a_valid_manual_page() {
     let site = DataFolder::empty();
     let commands = commands(&site, &[]);
     assert!(commands.len() > 25, "{commands:?}");
-    let made = site.json(&["man", "pages"]);
-    assert_eq!(made["pages"], commands.len());
+    assert_eq!(site.json(&["man", "pages"])["pages"], commands.len());
     for command in &commands {
         let path = site.path("pages").join(format!("{}.1", command.replace(' ', "-")));
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
@@ -38,8 +37,7 @@ fn every_command_has_a_valid_manual_page() {
         assert_eq!(complaints(&path), "", "{path:?}");
     }
     assert_eq!(fs::read_dir(site.path("pages")).unwrap().count(), commands.len());
-    let all = site.run(&["man"]).ok();
-    assert_eq!(all.matches("\n.SH SYNOPSIS\n").count(), commands.len());
+    assert_eq!(site.run(&["man"]).ok().matches("\n.SH SYNOPSIS\n").count(), commands.len());
     assert_eq!(site.names(), ["pages"], "the command must not need a data file");
     fs::write(site.path("taken"), "").expect("written");
     site.run(&["man", "taken"]).assert_failed("taken: ");

@@ -162,8 +162,7 @@ fn organizations_are_created_for_new_and_existing_owners_and_listed() {
         let users = place.results(&["user", "list"]);
         assert_eq!(users.len(), 2, "only the new address became a user");
         assert_eq!(users[1]["email"], "New@two.example");
-        let owned = json!([{ "id": new["id"], "level": "owner" }]);
-        assert_eq!(users[1]["organizations"], owned);
+        assert_eq!(users[1]["organizations"], json!([{ "id": new["id"], "level": "owner" }]));
         assert_eq!(users[0]["organizations"].as_array().unwrap().len(), 2);
 
         let create = |name, owner| place.run(&["organization", "create", name, "--owner", owner]);

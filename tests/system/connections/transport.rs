@@ -54,8 +54,7 @@ fn slow_request_body_returns_408() {
     for headers in ["Content-Length: 20\r\n", "Transfer-Encoding: chunked\r\n"] {
         let mut connection = served.server.connect();
         connection.write(served.head(headers) + "5\r\n").unwrap();
-        let reply = connection.reply().unwrap();
-        reply.assert_error(408, "invalid_request", "request_timeout");
+        connection.reply().unwrap().assert_error(408, "invalid_request", "request_timeout");
         assert!(connection.is_closed(), "the rest of the body was read as the next request");
     }
     served.goes_on();

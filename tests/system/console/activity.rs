@@ -17,8 +17,7 @@ async fn new_entries_are_announced() {
 
     site.workspace.owner.patch(&path, json!({ "name": "Sales" })).await.ok();
     // A page asks at once when its tab is shown again.
-    let ask = "document.dispatchEvent(new Event('visibilitychange'))";
-    browser.run(ask).await;
+    browser.run("document.dispatchEvent(new Event('visibilitychange'))").await;
     browser.wait_until("the news", &format!("!{is_hidden}")).await;
     assert_eq!(browser.text("form[data-news] button").await, "1 new entry");
     let said = browser.run("return document.getElementById('say').textContent").await;

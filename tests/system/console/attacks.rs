@@ -52,8 +52,7 @@ async fn forms_of_other_sites_and_ports_do_not_use_the_session() {
         assert_eq!(browser.text("main h1").await, "Profile", "{path}");
         assert_eq!(sessions().await, 1, "{path}");
     }
-    let me = site.workspace.owner.get("/api/users/@me/").await.ok();
-    assert_eq!(me["first_name"], "Olga");
+    assert_eq!(site.workspace.owner.get("/api/users/@me/").await.ok()["first_name"], "Olga");
     assert_sound(&browser, "the profile").await;
 }
 

@@ -89,8 +89,7 @@ async fn tall_board(site: &Site, tiles: usize) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn arranging_keeps_its_place_on_the_screen() {
     let (site, browser) = Site::signed_in().await;
-    let path = tall_board(&site, 10).await;
-    site.visit(&browser, &path).await;
+    site.visit(&browser, &tall_board(&site, 10).await).await;
     shown(&browser, "Arrange the tiles").await;
 
     // A drag in the middle of a long page does not scroll it.

@@ -113,8 +113,7 @@ async fn command_sends_what_was_typed_and_is_done_once() {
     let (create, created) = run_form(&site, &mut owner, &new, &typed).await;
     // The command has the key of the form, so that a second run creates nothing.
     assert_eq!([created, status(&site, &create)], ["201", "201"]);
-    let boards = site.workspace.owner.get(&site.workspace.dashboards("")).await.ok();
-    assert_eq!(boards["count"], 1);
+    assert_eq!(site.workspace.owner.get(&site.workspace.dashboards("")).await.ok()["count"], 1);
     let board = read().await;
     assert_eq!([&board["name"], &board["description"]], [TEXT, "one\n$(id) 'two'"]);
 
@@ -173,8 +172,7 @@ async fn buttons_show_their_command_before_they_act_if_that_is_switched_on() {
     assert_eq!(is_pinned().await, true);
 
     ask().await;
-    let shown_command = browser.text("dialog.commands[open] pre").await;
-    run(&site, &with_status(&shown_command, ""));
+    run(&site, &with_status(&browser.text("dialog.commands[open] pre").await, ""));
     assert_eq!(is_pinned().await, false, "the shown command does what its button does");
     browser.click("dialog.commands .bar button:last-child").await;
 

@@ -36,8 +36,7 @@ async fn user_signs_in_with_a_key_finds_a_dashboard_and_signs_out() {
     let two = "document.querySelectorAll('main tbody tr').length === 2";
     browser.wait_until("the list is whole again", two).await;
 
-    let link = format!("main a[href$='/{}/']", board["id"]);
-    go_to(&browser, &link, "Growth").await;
+    go_to(&browser, &format!("main a[href$='/{}/']", board["id"]), "Growth").await;
     assert_eq!(browser.text(".tile h2").await, "Read this first");
     assert_sound(&browser, "a dashboard").await;
     browser.click(".who button").await;
@@ -230,7 +229,6 @@ async fn domain_is_verified_as_soon_as_its_record_is_seen() {
     let done = "document.querySelector('[data-notice]')?.textContent.trim() === 'Domain verified.'";
     browser.wait_until("it is verified", done).await;
     assert_eq!(browser.text(".head .tag").await, "Verified");
-    let repeated = "return document.querySelectorAll('[data-repeat]').length";
-    assert_eq!(browser.run(repeated).await, 0);
+    assert_eq!(browser.run("return document.querySelectorAll('[data-repeat]').length").await, 0);
     assert_sound(&browser, "a verified domain").await;
 }

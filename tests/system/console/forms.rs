@@ -22,8 +22,7 @@ async fn form_shows_its_command_its_error_and_its_notice() {
     let last_name = "return document.getElementById('form-last_name').value";
     assert_eq!(browser.run(last_name).await, "Lovelace");
 
-    let shown = browser.text("#form .command pre").await;
-    run(&site, &shown);
+    run(&site, &browser.text("#form .command pre").await);
     let after = site.workspace.owner.get("/api/users/@me/").await.ok();
     assert_eq!([&after["first_name"], &after["last_name"]], ["Ada", "Lovelace"]);
 
@@ -33,8 +32,7 @@ async fn form_shows_its_command_its_error_and_its_notice() {
     browser.click(SAVE).await;
     let error = browser.text("#form-notification_settings-error").await;
     assert!(error.starts_with("This is not valid JSON"), "{error}");
-    let focused = browser.run("return document.activeElement.id").await;
-    assert_eq!(focused, "form-notification_settings");
+    assert_eq!(browser.run("return document.activeElement.id").await, "form-notification_settings");
     assert_sound_in_every_look(&browser, "an error").await;
     browser.fill("#form-notification_settings", "{}").await;
     browser.click(SAVE).await;
@@ -118,8 +116,7 @@ async fn everything_works_without_scripts() {
     assert!(command.contains(r#"'{"first_name":"Ada"}'"#), "{command}");
     browser.click(SAVE).await;
     assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
-    let me = site.workspace.owner.get("/api/users/@me/").await.ok();
-    assert_eq!(me["first_name"], "Ada");
+    assert_eq!(site.workspace.owner.get("/api/users/@me/").await.ok()["first_name"], "Ada");
     // No page shows a button that only a script makes work.
     let organization = format!("organizations/{}/", site.workspace.made.organization_id);
     let invite = json!({ "target_email": "ann@x.example" });

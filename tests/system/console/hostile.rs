@@ -152,8 +152,7 @@ async fn sign_in_with_agent(site: &Site, agent: &str) {
     let headers = [FORM[0], FORM[1], ("user-agent", agent)];
     let form = format!("key={}", site.workspace.made.api_key);
     let nobody = Visitor::new(&site.workspace);
-    let page = nobody.fetch(axum::http::Method::POST, "/console/sign_in/", &headers, &form).await;
-    page.location();
+    nobody.fetch(axum::http::Method::POST, "/console/sign_in/", &headers, &form).await.location();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -193,8 +193,7 @@ async fn browser_preferences_are_followed() {
     assert_ne!(dark, light);
     // The theme that the user has chosen goes before that of the system.
     for (theme, expected) in [("light", &light), ("dark", &dark), ("system", &dark)] {
-        let chosen = json!({ "theme_mode": theme });
-        site.workspace.owner.patch("/api/users/@me/", chosen).await.ok();
+        site.workspace.owner.patch("/api/users/@me/", json!({ "theme_mode": theme })).await.ok();
         site.visit(&browser, "sessions/").await;
         shown(&browser, "Sessions").await;
         assert_eq!(browser.run(ground).await, *expected, "{theme}");

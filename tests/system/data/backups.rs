@@ -401,8 +401,7 @@ fn compact_flag_compacts_a_mostly_unused_file_at_startup() {
     let large = size(&site);
 
     // A closing server may cut free space off the end of the file, so another copy is served without the flag.
-    let other = DataFolder::with_bytes(&fs::read(site.data()).expect("the file"));
-    let log = other.serve(&[]).stop();
+    let log = DataFolder::with_bytes(&fs::read(site.data()).expect("the file")).serve(&[]).stop();
     assert!(!log.contains("dead space") && !log.contains("is compacted"), "{log}");
 
     let server = site.serve(&["--compact-at-start"]);
@@ -416,8 +415,7 @@ fn compact_flag_compacts_a_mostly_unused_file_at_startup() {
 
     let mut again = site.steward(&["serve", "--listen", "127.0.0.1:0", "--json"]);
     again.env("STEWARD_COMPACT_AT_START", "1");
-    let server = Server::start(&mut again).expect("a server");
-    let log = server.stop();
+    let log = Server::start(&mut again).expect("a server").stop();
     assert!(log.contains("little dead space and is not compacted"), "{log}");
     assert!(!log.contains("compacting it"), "{log}");
     let log = DataFolder::empty().serve(&["--compact-at-start"]).stop();

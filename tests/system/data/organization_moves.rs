@@ -13,8 +13,7 @@ fn organization_moves_with_and_without_servers() {
         let server = old.serve(&[]);
         // More than one transaction takes.
         for number in 0..600 {
-            let sent = json!({ "name": format!("D{number:03}") });
-            server.post(&list, key, &sent).ok();
+            server.post(&list, key, &json!({ "name": format!("D{number:03}") })).ok();
         }
         server.stop();
         // An empty file of cell 1, which accepts the API keys.
@@ -35,8 +34,7 @@ fn organization_moves_with_and_without_servers() {
         });
         assert_eq!(told, expected);
         new.check();
-        let refused = new.run(&["import", "--organization", file]);
-        refused.assert_failed("exists here already");
+        new.run(&["import", "--organization", file]).assert_failed("exists here already");
         // A refusal in the middle of a long export reaches the command.
         let text = fs::read_to_string(file).expect("the export");
         let broken = text.replacen("\"name\":\"D007\"", "\"name\":7", 1);
@@ -76,7 +74,6 @@ fn cells_are_founded_once_and_told_apart() {
     site.serve(&["--data", "copy.redb", "--cell", "20"]).stop();
     let fresh = DataFolder::empty();
     fresh.serve(&["--cell", "2"]).stop();
-    let organization = fresh.json(&["organization", "list"]);
-    assert_eq!(organization["results"][0]["projects"], 1);
+    assert_eq!(fresh.json(&["organization", "list"])["results"][0]["projects"], 1);
     fresh.try_serve(&["--cell", "0"]).map(drop).expect_err("a refusal");
 }

@@ -140,8 +140,7 @@ fn backup_is_read_without_a_trace() {
     let serve = ["serve", "--listen", "127.0.0.1:0", "--data", "restored.redb"];
     let server = Server::start(&mut as_nobody(&program, &elsewhere, &serve));
     let server = server.expect("it serves the restored file");
-    let key = made["api_key"].as_str().expect("a key");
-    assert_eq!(server.get("/api/users/@me/", key).status, 200);
+    assert_eq!(server.get("/api/users/@me/", made["api_key"].as_str().expect("a key")).status, 200);
     server.stop();
     // So that the folder can be deleted.
     set_mode(&folder, 0o755);

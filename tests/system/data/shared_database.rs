@@ -49,12 +49,10 @@ fn nodes_share_one_workspace_and_commands_find_their_server() {
     assert!(!cluster.nodes[1].names().iter().any(|name| name.contains("first-key")));
     let path = format!("/api/projects/{project}/dashboards/");
     let created = first.post(&path, &key, &json!({ "name": "Revenue" })).ok();
-    let one = format!("{path}{}/", created["id"]);
-    assert_eq!(second.get(&one, &key).ok(), created);
+    assert_eq!(second.get(&format!("{path}{}/", created["id"]), &key).ok(), created);
     // Without `--data`: the servers know the database.
     for node in &cluster.nodes {
-        let users = node.json(&["user", "list"]);
-        assert_eq!(users["results"].as_array().map(Vec::len), Some(1));
+        assert_eq!(node.json(&["user", "list"])["results"].as_array().map(Vec::len), Some(1));
         assert_eq!(node.json(&["healthcheck"])["ready"], true);
         node.check();
     }
@@ -198,8 +196,7 @@ fn node_without_a_standby_reads_and_says_why_it_does_not_write() {
     set("'*'");
     until("writes are not ready", || (!is_ready("/_readyz")).then_some(()));
     let problem = until("the node says why", || {
-        let nodes = node.json(&["nodes"]);
-        Some(nodes["results"][0]["problem"].as_str()?.to_owned())
+        Some(node.json(&["nodes"])["results"][0]["problem"].as_str()?.to_owned())
     });
     assert!(problem.contains("takes no durable writes"), "{problem}");
     node.run(&["healthcheck"]).assert_failed("takes no durable writes");
@@ -221,8 +218,7 @@ fn refused_databases_are_named_without_their_password() {
     let url = schema.url().replacen("steward@", "nobody:hunter2@", 1);
     let refused = node.run(&["user", "list", "--data", &url]).assert_failed("nobody:********@");
     assert!(!refused.contains("hunter2"), "{refused}");
-    let empty = node.run(&["user", "list", "--data", &schema.url()]);
-    empty.assert_failed("holds no workspace");
+    node.run(&["user", "list", "--data", &schema.url()]).assert_failed("holds no workspace");
     execute(&schema.url(), "CREATE TABLE steward_head (x int)");
     let foreign = node.try_serve(&["--data", &schema.url(), "--found"]).err().expect("a refusal");
     assert!(foreign.stderr.contains("that Steward did not create"), "{foreign:?}");

@@ -111,8 +111,7 @@ async fn user_content_on_the_shared_page_runs_and_loads_nothing() {
     assert!(!browser.is_asking().await, "a script opened a dialog");
     let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(squeezed(&browser.title().await), squeezed(&name));
-    let heading = browser.run("return document.querySelector('h1').textContent").await;
-    assert_eq!(heading, json!(name));
+    assert_eq!(browser.run("return document.querySelector('h1').textContent").await, json!(name));
     assert_eq!(browser.run(LOADED).await, 0);
     assert_eq!(browser.run(ATTRIBUTES).await, json!([]));
     let tiles =
@@ -193,8 +192,7 @@ async fn shared_page_is_readable_on_every_screen_in_light_and_dark() {
     }
     assert_eq!((&grounds[0], &grounds[1]), (&grounds[2], &grounds[3]));
     assert_ne!(grounds[0], grounds[1]);
-    let printed = browser.print().await;
-    assert!(printed.starts_with("JVBERi0"), "a PDF");
+    assert!(browser.print().await.starts_with("JVBERi0"), "a PDF");
 }
 
 /// The lowest contrast between text and background on the page (WCAG 2, 1.4.3).

@@ -22,8 +22,7 @@ async fn new_user_joins_in_the_browser() {
     };
     let me = |key: &str| server.get("/api/users/@me/", key).ok();
     let name = "<img src=x onerror=document.title='broken'> & Co";
-    let sent = json!({ "name": name });
-    server.send("PATCH", organization, &owner, Some(&sent)).ok();
+    server.send("PATCH", organization, &owner, Some(&json!({ "name": name }))).ok();
     let browser = Browser::open().await;
     browser.visit(&link("ann@x.example")).await;
     assert_eq!(browser.text("#form:not([hidden]) button").await, "Join");

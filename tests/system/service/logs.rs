@@ -151,8 +151,7 @@ fn advice_for_few_open_files_can_be_followed() {
     for (files, advice) in [(64, "raise the limit to at least "), (1000, "use --connections ")] {
         let (site, _) = DataFolder::with_workspace();
         let script = format!("ulimit -n {files}; exec \"$0\" serve --listen 127.0.0.1:0 --json");
-        let server = start(&site, &script);
-        let log = server.stop();
+        let log = start(&site, &script).stop();
         assert!(log.contains(advice) && !log.contains("--connections 0"), "{log}");
     }
 }

@@ -144,8 +144,7 @@ fn container_image_contains_only_the_program_and_runs_it_without_root() {
     let owned = format!("--from=build --chown={user} /empty /data");
     assert!(image.contains(&("COPY".to_owned(), owned)), "the user must own the volume");
     assert_eq!(value(&image, "VOLUME"), "/data");
-    let stages = instructions().iter().filter(|(name, _)| name == "FROM").count();
-    assert_eq!(stages, 2);
+    assert_eq!(instructions().iter().filter(|(name, _)| name == "FROM").count(), 2);
     assert_eq!(words(value(&image, "ENTRYPOINT")), ["/steward"]);
     let started = words(value(&image, "CMD"));
     site.run(&[started[0].as_str(), "--help"]).ok();

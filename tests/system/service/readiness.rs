@@ -116,8 +116,7 @@ fn idle_service_with_an_unwritable_disk_becomes_unready() {
     site.run(&["healthcheck"]).assert_failed("");
     server.limit_files(None);
     until("the server is ready again", || (server.get("/_readyz", "").status == 200).then_some(()));
-    let key = made["api_key"].as_str().expect("a key");
-    assert_eq!(server.get("/api/users/@me/", key).status, 200);
+    assert_eq!(server.get("/api/users/@me/", made["api_key"].as_str().expect("a key")).status, 200);
     server.stop();
     site.check();
 }

@@ -221,6 +221,5 @@ async fn backup_of_a_store_whose_batches_are_overtaken_has_no_undone_change() {
         walk.each(Table::ALL, &mut report::Steps::default(), &mut take).expect("all values");
         copied
     };
-    let copied = tokio::task::spawn_blocking(read).await.expect("a walk");
-    assert!(copied == shared.origin.content());
+    assert!(tokio::task::spawn_blocking(read).await.expect("a walk") == shared.origin.content());
 }

@@ -225,8 +225,7 @@ async fn copy_can_be_backed_up_while_the_origin_is_away() {
     let values = store.snapshot().expect("open").values().expect("a number");
     assert_eq!(made.values, values);
     let backup = Store::open(&to, NO_CACHE).expect("a data file");
-    let all = backup.snapshot().expect("open");
-    assert_eq!(all.count::<Thing>(&1_u64).expect("a count"), 3);
+    assert_eq!(backup.snapshot().expect("open").count::<Thing>(&1_u64).expect("a count"), 3);
     assert_clean(&check(&backup).await);
 }
 

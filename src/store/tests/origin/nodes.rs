@@ -51,8 +51,7 @@ async fn access_version_changes_with_the_rows_of_another_node() {
     let (_shared, store, other) = Shared::with_two_nodes();
     let before = other.fresh().await.expect("a fresh state").access_version();
     store.write(|tx| tx.put(&Owner { id: 9 })).await.expect("a write");
-    let after = other.fresh().await.expect("a fresh state").access_version();
-    assert_ne!(before, after);
+    assert_ne!(before, other.fresh().await.expect("a fresh state").access_version());
 }
 
 #[tokio::test]
@@ -151,8 +150,7 @@ async fn damaged_row_of_the_origin_is_named_and_not_taken() {
     shared.origin.commit_as_other(&[row]);
     assert_unavailable(&store.fresh().await.map(drop));
     assert!(!store.ready());
-    let shown = store.snapshot().expect("open");
-    assert_eq!(shown.get::<Thing>(&(1, 1)).expect("a read"), thing(1));
+    assert_eq!(store.snapshot().expect("open").get::<Thing>(&(1, 1)).expect("a read"), thing(1));
     let key = (1_u64, 1_u64).encoded();
     let troubles = store.troubles();
     let [(Trouble::Copy, cause)] = &troubles[..] else { panic!("{troubles:?}") };
@@ -223,8 +221,7 @@ async fn reads_and_writes_fail_while_the_origin_is_away_and_then_go_on() {
     assert_unavailable(&store.fresh().await.map(drop));
     until(|| !store.ready()).await;
     // It is known to be away, so neither waits for it.
-    let fresh = store.fresh().now_or_never().expect("an answer at once");
-    assert_unavailable(&fresh.map(drop));
+    assert_unavailable(&store.fresh().now_or_never().expect("an answer at once").map(drop));
     let refused = add_thing(&store).await;
     assert_unavailable(&refused);
     let cause = refused.err().and_then(|error| error.cause().map(str::to_owned));

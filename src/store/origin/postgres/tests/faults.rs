@@ -54,14 +54,12 @@ fn question_that_the_database_ends_is_asked_without_limits() {
     thread::scope(|scope| {
         let asking = scope.spawn(|| since(&other, database.first));
         until("the question is ended", || {
-            let ended = database.schema.execute(cancel);
-            (!ended.is_empty()).then_some(())
+            (!database.schema.execute(cancel).is_empty()).then_some(())
         });
         assert!(matches!(asking.join().expect("an answer"), Err(Fault::Behind)));
     });
     holder.run("COMMIT").expect("an answer");
-    let far = other.since_far(database.first, &mut |_| Ok(())).expect("an answer");
-    assert_eq!(far, second);
+    assert_eq!(other.since_far(database.first, &mut |_| Ok(())).expect("an answer"), second);
 }
 
 #[test]
@@ -167,8 +165,7 @@ fn session_that_has_locked_the_head_is_named() {
             .schema
             .execute(&format!("DELETE FROM steward_commits WHERE seq > {}", database.first.seq));
     }
-    let second = taken(&database.origin, database.first, &[put("a", "3")]);
-    assert_eq!(second.seq, 2);
+    assert_eq!(taken(&database.origin, database.first, &[put("a", "3")]).seq, 2);
 }
 
 #[test]

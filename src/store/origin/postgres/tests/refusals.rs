@@ -42,8 +42,7 @@ fn wrong_password_is_refused_and_not_repeated() {
     for text in [why, format!("{origin:?}"), origin.shown().to_owned()] {
         assert!(!text.contains("hunter2"), "{text}");
     }
-    let server = local_server().url(&guest.role);
-    assert_refused(open(&server, "node a").head(), &["password missing"]);
+    assert_refused(open(&local_server().url(&guest.role), "node a").head(), &["password missing"]);
 }
 
 #[test]
