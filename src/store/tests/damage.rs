@@ -239,17 +239,16 @@ async fn failed_read_is_detected_without_a_write() {
 #[tokio::test]
 async fn queued_writes_fail_when_the_file_fails() {
     let (scratch, store, bytes) = failing().await;
-    let (blocker, held) = Blocker::hold(&store).await;
-    let (first, refused, paused, ()) = tokio::join!(
+    let blocker = Blocker::hold(&store).await;
+    let (first, refused, paused, _) = tokio::join!(
         store.write(|tx| tx.put(&thing(3))),
         store.write(|_| Err::<(), _>(Error::denied("a refusal"))),
         store.quiesce(|| ()),
-        async { blocker.release() },
+        blocker.release(),
     );
     assert_unavailable(&first);
     assert!(refused.is_err());
     assert_unavailable(&paused);
-    let _ = held.await.expect("the task");
     assert_recovers(&scratch, &store, &bytes).await;
     assert!(!store.snapshot().expect("open").exists::<Thing>(&(1, 3)).expect("read"));
 }
@@ -257,15 +256,12 @@ async fn queued_writes_fail_when_the_file_fails() {
 #[tokio::test]
 async fn store_closes_during_a_failing_batch() {
     let (_scratch, store, _) = failing().await;
-    let (blocker, held) = Blocker::hold(&store).await;
+    let blocker = Blocker::hold(&store).await;
     let ended = tokio::time::timeout(TEST_TIMEOUT, async {
-        tokio::join!(store.write(|tx| tx.put(&thing(2))), store.close(), async {
-            blocker.release();
-        })
+        tokio::join!(store.write(|tx| tx.put(&thing(2))), store.close(), blocker.release())
     });
-    let (written, (), ()) = ended.await.expect("closed");
+    let (written, (), _) = ended.await.expect("closed");
     assert_unavailable(&written);
-    let _ = held.await.expect("the task");
 }
 
 #[tokio::test]

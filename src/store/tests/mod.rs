@@ -260,12 +260,15 @@ fn stored(snapshot: &Snapshot) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
     all
 }
 
-/// A rule that blocks the writer until this is dropped.
-struct Blocker(mpsc::Sender<Infallible>);
+/// A write that blocks the writer until this is dropped.
+struct Blocker {
+    release: mpsc::Sender<Infallible>,
+    write: tokio::task::JoinHandle<Result<()>>,
+}
 
 impl Blocker {
-    /// Blocks the writer of `store`, and waits until it is blocked. Also returns the task of the blocking write.
-    async fn hold(store: &Store) -> (Self, tokio::task::JoinHandle<Result<()>>) {
+    /// Blocks the writer of `store`, and waits until it is blocked.
+    async fn hold(store: &Store) -> Self {
         let (start, mut started) = unbounded_channel();
         let (release, released) = mpsc::channel();
         let store = store.clone();
@@ -280,11 +283,13 @@ impl Blocker {
                 .await
         });
         started.recv().await.expect("a blocked writer");
-        (Self(release), write)
+        Self { release, write }
     }
 
-    fn release(self) {
-        drop(self.0);
+    /// Lets the writer go on, and returns the outcome of the blocking write.
+    async fn release(self) -> Result<()> {
+        drop(self.release);
+        self.write.await.expect("the task")
     }
 }
 

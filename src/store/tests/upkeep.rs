@@ -164,10 +164,9 @@ async fn run(
         }
         return ends;
     }
-    let (blocker, held) = Blocker::hold(store).await;
-    let released = async { blocker.release() };
-    let (ends, ()) = tokio::join!(join_all(writes.into_iter().map(one)), released);
-    held.await.expect("the task").expect("released");
+    let blocker = Blocker::hold(store).await;
+    let (ends, released) = tokio::join!(join_all(writes.into_iter().map(one)), blocker.release());
+    released.expect("released");
     ends
 }
 

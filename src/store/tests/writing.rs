@@ -89,13 +89,12 @@ async fn held_snapshot_does_not_change() {
 #[tokio::test]
 async fn full_write_queue_rejects_new_writes_and_runs_queued_ones() {
     let (_scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store).await;
+    let blocker = Blocker::hold(&store).await;
     let mut queued: Vec<_> = (0..MAX_QUEUED).map(|_| Box::pin(store.write(|_| Ok(())))).collect();
     assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
     assert_unavailable(&store.write(|_| Ok(())).await);
     assert_unavailable(&store.quiesce(|| ()).await);
-    blocker.release();
-    held.await.expect("the task").expect("released");
+    blocker.release().await.expect("released");
     for write in queued {
         write.await.expect("served");
     }
@@ -105,7 +104,7 @@ async fn full_write_queue_rejects_new_writes_and_runs_queued_ones() {
 #[tokio::test]
 async fn consumer_is_limited_to_its_share_of_the_write_queue() {
     let (_scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store).await;
+    let blocker = Blocker::hold(&store).await;
     let write = |user| Box::pin(store.write_for(Some(Consumer::User(user)), |_| Ok(())));
     let most = LIMITS.slots_per_consumer + LIMITS.waiting_per_consumer;
     let mut queued: Vec<_> = (0..most).map(|_| write(1)).collect();
@@ -114,8 +113,7 @@ async fn consumer_is_limited_to_its_share_of_the_write_queue() {
     assert!(refused.is_overload() && refused.status() == 503);
     let mut other = write(2);
     assert!((&mut other).now_or_never().is_none());
-    blocker.release();
-    held.await.expect("the task").expect("released");
+    blocker.release().await.expect("released");
     for write in queued.into_iter().chain([other, write(1)]) {
         write.await.expect("served");
     }
@@ -124,7 +122,7 @@ async fn consumer_is_limited_to_its_share_of_the_write_queue() {
 #[tokio::test]
 async fn full_write_queue_rejects_the_newest_write_of_the_largest_consumer() {
     let (_scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store).await;
+    let blocker = Blocker::hold(&store).await;
     let write = |user| Box::pin(store.write_for(Some(Consumer::User(user)), |_| Ok(())));
     // Several tenants of one attacker, of which one has the most writes.
     let most = 8 * LIMITS.slots_per_consumer + LIMITS.waiting;
@@ -135,8 +133,7 @@ async fn full_write_queue_rejects_the_newest_write_of_the_largest_consumer() {
     assert!((&mut modest).now_or_never().is_none());
     let newest = queued.pop().expect("a write").now_or_never().expect("an answer");
     assert!(newest.map(drop).expect_err("displaced").is_overload());
-    blocker.release();
-    held.await.expect("the task").expect("released");
+    blocker.release().await.expect("released");
     for write in queued.into_iter().chain([modest]) {
         write.await.expect("served");
     }
@@ -162,11 +159,10 @@ async fn discarded_write_is_undone_alone_and_commits_nothing() {
     let (count, snapshot) = discarded(1).await.expect("a result");
     assert_eq!((count, snapshot.count::<Thing>(&1u64).expect("read")), (1, 0));
     assert_eq!(commits.load(Ordering::Relaxed), 0);
-    let (blocker, held) = Blocker::hold(&store).await;
+    let blocker = Blocker::hold(&store).await;
     let put = |id| store.write_for(None, move |tx| tx.put(&thing(id)));
-    let release = async { blocker.release() };
-    let written = tokio::join!(put(1), discarded(2), put(3), release);
-    held.await.expect("the task").expect("released");
+    let written = tokio::join!(put(1), discarded(2), put(3), blocker.release());
+    written.3.expect("released");
     let kept = (written.0.expect("put"), written.1.expect("a result"), written.2.expect("put"));
     assert_eq!((kept.1).0, 2);
     let snapshot = store.snapshot().expect("an open file");
@@ -188,18 +184,16 @@ async fn write_that_ends_its_batch_gets_a_snapshot_of_its_own_state() {
 /// Returns false if the first write was committed alone.
 async fn last_write_of_a_batch_gets_its_state() -> bool {
     let (_scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store).await;
+    let blocker = Blocker::hold(&store).await;
     let last = store.write_for(None, |tx| {
         tx.end_batch();
         tx.put(&thing(2))
     });
     let put = |id| store.write_for(None, move |tx| tx.put(&thing(id)));
-    let release = async { blocker.release() };
-    let written = tokio::join!(put(1), last, put(3), release);
-    held.await.expect("the task").expect("released");
+    let (first, last, next, released) = tokio::join!(put(1), last, put(3), blocker.release());
+    released.expect("released");
     let holds =
         |snapshot: &Snapshot| [1, 2, 3].map(|id| snapshot.exists::<Thing>(&(1, id)).expect("read"));
-    let (first, last, next) = (written.0, written.1, written.2);
     let first = holds(&first.expect("put").1);
     assert_eq!(holds(&last.expect("put").1), [true, true, false]);
     assert_eq!(holds(&next.expect("put").1), [true, true, true]);
@@ -213,12 +207,11 @@ async fn last_write_of_a_batch_gets_its_state() -> bool {
 #[tokio::test]
 async fn cancelled_write_does_not_run() {
     let (_scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store).await;
+    let blocker = Blocker::hold(&store).await;
     let mut abandoned = Box::pin(store.write(|tx| tx.put(&thing(1))));
     assert!((&mut abandoned).now_or_never().is_none());
     drop(abandoned);
-    blocker.release();
-    held.await.expect("the task").expect("released");
+    blocker.release().await.expect("released");
     store.write(|tx| tx.put(&thing(2))).await.expect("put");
     assert!(!store.snapshot().expect("an open file").exists::<Thing>(&(1, 1)).expect("read"));
 }
@@ -226,12 +219,10 @@ async fn cancelled_write_does_not_run() {
 #[tokio::test]
 async fn close_finishes_queued_writes_and_rejects_later_ones() {
     let (scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store).await;
-    let (queued, (), ()) =
-        tokio::join!(store.write(|tx| tx.put(&thing(1))), store.close(), async {
-            blocker.release();
-        });
-    held.await.expect("the task").expect("released");
+    let blocker = Blocker::hold(&store).await;
+    let (queued, (), released) =
+        tokio::join!(store.write(|tx| tx.put(&thing(1))), store.close(), blocker.release());
+    released.expect("released");
     queued.expect("the queued write");
     assert!(!store.ready());
     assert_unavailable(&store.write(|_| Ok(())).await);

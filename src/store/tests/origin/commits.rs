@@ -148,7 +148,7 @@ async fn what_a_failover_has_lost_is_not_acknowledged_again() {
     let other = shared.open("b").expect("a second node");
     add_thing(&other).await.expect("a write that a failover loses");
     store.refresh().await.expect("a fresh state");
-    let (blocker, blocking) = Blocker::hold(&store).await;
+    let blocker = Blocker::hold(&store).await;
     let repeating = {
         let store = store.clone();
         tokio::spawn(async move { store.write(|tx| tx.get::<Thing>(&(1, 1)).map(drop)).await })
@@ -156,8 +156,7 @@ async fn what_a_failover_has_lost_is_not_acknowledged_again() {
     tokio::task::yield_now().await;
     // Between the look at the copy and the durable write.
     shared.origin.rewind(before);
-    blocker.release();
-    let _ = blocking.await.expect("a task");
+    let _ = blocker.release().await;
     assert_unavailable(&repeating.await.expect("a task"));
     until(|| store.snapshot().is_ok_and(|now| now.position == shared.position())).await;
     shared.assert_same(&store).await;
@@ -177,7 +176,7 @@ async fn turn_that_cannot_begin_refuses_its_batch_and_does_nothing() {
 #[tokio::test]
 async fn writes_of_one_batch_run_again_together() {
     let (shared, store) = Shared::new();
-    let (blocker, blocking) = Blocker::hold(&store).await;
+    let blocker = Blocker::hold(&store).await;
     shared.plan(1, Event::Overtake);
     let writes: Vec<_> = (0..20)
         .map(|_| {
@@ -187,8 +186,7 @@ async fn writes_of_one_batch_run_again_together() {
         .collect();
     tokio::task::yield_now().await;
     // The blocking write runs again with the others.
-    blocker.release();
-    blocking.await.expect("a task").expect("a write");
+    blocker.release().await.expect("a write");
     let mut ids = Vec::new();
     for write in writes {
         ids.push(write.await.expect("a task").expect("a write"));
