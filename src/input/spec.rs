@@ -311,8 +311,7 @@ mod tests {
         assert_eq!(schema(Nullable::<FreeForm>::property())["type"], types);
         let choice = schema(Nullable::<Choice<Interval>>::property());
         assert_eq!(choice, json!({"type": ["string", "null"], "enum": ["hour", "day", null]}));
-        let text = schema(Text::<1>::schema());
-        let mixed = json!({"anyOf": [{"oneOf": [text]}, {"type": "null"}]});
+        let mixed = json!({"anyOf": [{"oneOf": [schema(Text::<1>::schema())]}, {"type": "null"}]});
         assert_eq!(schema(Nullable::<Mixed>::property()), mixed);
         let mixed = schema(Property::of::<Mixed>("mixed", &[" Said."]).described());
         assert_eq!(mixed["description"], "Said.");

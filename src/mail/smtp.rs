@@ -265,10 +265,7 @@ mod tests {
     }
 
     fn refusal(config: &MailConfig) -> String {
-        match Mailer::new(config) {
-            Err(error) => error.to_string(),
-            Ok(_) => panic!("the configuration is accepted"),
-        }
+        Mailer::new(config).err().expect("a refusal").to_string()
     }
 
     #[test]

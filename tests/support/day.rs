@@ -58,8 +58,7 @@ impl<'w> SampleWorkload<'w> {
     }
 
     async fn post_once(&self, path: &str, body: &Value) -> TestResponse {
-        let key = format!("day {}", self.number);
-        post_once(self.by, path, &key, body).await
+        post_once(self.by, path, &format!("day {}", self.number), body).await
     }
 
     /// Sends the request number `at`. Returns `None` if an earlier request that it depends on failed.

@@ -160,8 +160,7 @@ impl Handler {
     async fn answer(&self, request: &Request, mut handle: impl ResponseHandler) -> ResponseInfo {
         let asked = request.request_info().expect("one question");
         let name = asked.query.original().name().to_string();
-        let question = (asked.protocol, name.clone(), request.metadata.id);
-        self.0.note(question);
+        self.0.note((asked.protocol, name.clone(), request.metadata.id));
         self.0.open.subscribe().wait_for(|open| *open).await.expect("a zone");
 
         let reply = self.0.replies.lock().expect("the zone").get(&name).cloned();
@@ -174,8 +173,7 @@ impl Handler {
                 ResponseCode::NoError
             }
             Reply::Alias(target) => {
-                let target = Name::from_ascii(target).expect("a name");
-                data.push(RData::CNAME(CNAME(target)));
+                data.push(RData::CNAME(CNAME(Name::from_ascii(target).expect("a name"))));
                 ResponseCode::NoError
             }
             Reply::NoData => ResponseCode::NoError,

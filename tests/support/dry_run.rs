@@ -121,8 +121,7 @@ pub async fn everything(workspace: &Workspace) -> Vec<String> {
     let mut bytes = Vec::new();
     export.write_to(&mut bytes).expect("written");
     let text = String::from_utf8(bytes).expect("UTF-8");
-    let kept = text.lines().skip(1).filter(|line| !is_of(line, "api_key_uses"));
-    kept.map(str::to_owned).collect()
+    text.lines().skip(1).filter(|line| !is_of(line, "api_key_uses")).map(str::to_owned).collect()
 }
 
 fn is_of(line: &str, table: &str) -> bool {

@@ -91,8 +91,7 @@ impl Objects {
 
     /// Creates a console session of the owner.
     pub async fn set_session(&mut self, workspace: &Workspace) {
-        let session = sign_in(workspace, &workspace.made.api_key).await;
-        self.set("/sessions/{id}", session.id());
+        self.set("/sessions/{id}", sign_in(workspace, &workspace.made.api_key).await.id());
     }
 
     pub fn set(&mut self, parameter: &str, id: String) {
@@ -123,6 +122,5 @@ impl Objects {
 pub async fn join(workspace: &Workspace, organization: &str, email: &str, level: Level) -> String {
     let new = new_user(email, Some(organization.parse().expect("an id")));
     let new = Operation::UserCreate(UserOptions { level, ..new });
-    let made = workspace.run_operation(new).await;
-    made["uuid"].as_str().expect("a UUID").to_owned()
+    workspace.run_operation(new).await["uuid"].as_str().expect("a UUID").to_owned()
 }

@@ -46,8 +46,7 @@ impl Refusal {
 
     /// A field with the id of an object that does not exist.
     pub fn unknown(attr: &str, id: &str) -> Self {
-        let detail = format!("Invalid pk \"{id}\" - object does not exist.");
-        Self::new(attr, "does_not_exist", detail)
+        Self::new(attr, "does_not_exist", format!("Invalid pk \"{id}\" - object does not exist."))
     }
 
     /// An error of the body as a whole.

@@ -21,8 +21,7 @@ impl Offer {
     /// Accepts the invite as a new user. Returns the response body and the user's key.
     pub async fn join(&self, workspace: &Workspace, fields: Value) -> (Value, TestClient) {
         let body = self.accept(&workspace.anonymous(), fields).await.ok();
-        let key = body["personal_api_key"]["value"].as_str().expect("a key");
-        let client = workspace.with_key(key);
+        let client = workspace.with_key(body["personal_api_key"]["value"].as_str().expect("a key"));
         (body, client)
     }
 

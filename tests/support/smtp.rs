@@ -289,8 +289,7 @@ impl SmtpConversation {
                 return None;
             }
             if clear {
-                let heard = String::from_utf8_lossy(&line);
-                self.server.shared.clear.lock().unwrap().push_str(&heard);
+                self.server.shared.clear.lock().unwrap().push_str(&String::from_utf8_lossy(&line));
             }
             let response = self.session.process(&line);
             if response.action == Action::NoReply {
@@ -409,8 +408,7 @@ impl Authority {
     pub fn certify(&self, name: &str) -> Arc<ServerConfig> {
         let params = CertificateParams::new(vec![name.to_owned()]).expect("parameters");
         let key = KeyPair::generate().expect("a key");
-        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
-        serve_with(&certificate, &key)
+        serve_with(&params.signed_by(&key, &self.issuer).expect("a certificate"), &key)
     }
 }
 

@@ -349,8 +349,7 @@ mod tests {
         let expected = json!({
             "first": null, "id": 1, "name": "a\"b", "removed": true, "items": [1], "kind": "{}", "tags": [],
         });
-        let sample = written(r#"{"id":1}"#, Some(true));
-        assert_eq!(sample.to_string(), expected.to_string());
+        assert_eq!(written(r#"{"id":1}"#, Some(true)).to_string(), expected.to_string());
     }
 
     #[test]

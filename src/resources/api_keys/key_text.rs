@@ -210,8 +210,7 @@ mod tests {
     #[test]
     fn key_with_tag_from_another_file_is_rejected() {
         let (_, _, new) = key();
-        let other = TagKey::new(&[8; 32]).expect("a tag key");
-        assert!(parse(&other, &new.value).is_none());
+        assert!(parse(&TagKey::new(&[8; 32]).expect("a tag key"), &new.value).is_none());
     }
 
     proptest! {

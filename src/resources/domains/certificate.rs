@@ -127,8 +127,7 @@ mod tests {
     use super::*;
 
     fn issued() -> Vec<u8> {
-        let names = vec!["idp.example".to_owned()];
-        generate_simple_self_signed(names).unwrap().cert.der().to_vec()
+        generate_simple_self_signed(vec!["idp.example".to_owned()]).unwrap().cert.der().to_vec()
     }
 
     proptest! {
@@ -138,8 +137,7 @@ mod tests {
         ) {
             let mut der = issued();
             for (at, byte) in flips {
-                let at = at.index(der.len());
-                der[at] = byte;
+                der[at.index(der.len())] = byte;
             }
             let text = STANDARD.encode(der);
             prop_assert_eq!(is_certificate(&text), describe(&text, Timestamp::MIN).subject.is_some());

@@ -80,8 +80,7 @@ async fn unread_responses_beyond_a_clients_share_are_rejected() {
     // Small responses, and readers of the public page without a key, are never refused.
     assert_eq!(ask(&workspace, client(1), get("/api/users/@me/", key)).await.status(), 200);
     let page = format!("/shared/{token}.json");
-    let public = ask(&workspace, client(2), get(&page, None)).await;
-    assert!(bytes_of(public).await.len() > 64 * 1024);
+    assert!(bytes_of(ask(&workspace, client(2), get(&page, None)).await).await.len() > 64 * 1024);
 
     drop(held);
     assert_eq!(workspace.app.transfer_memory().used(), 0);
@@ -90,8 +89,7 @@ async fn unread_responses_beyond_a_clients_share_are_rejected() {
 
 /// Returns a body that sends this text and then stalls.
 fn unfinished(text: String) -> Body {
-    let sent = stream::iter([Ok::<_, std::io::Error>(text)]);
-    Body::from_stream(sent.chain(stream::pending()))
+    Body::from_stream(stream::iter([Ok::<_, std::io::Error>(text)]).chain(stream::pending()))
 }
 
 fn post(path: &str, key: Option<&str>, body: Body) -> Request<Body> {
@@ -264,8 +262,7 @@ async fn unauthenticated_request_body_is_limited_to_16_kib() {
         let body = |bytes: usize| format!("{{\"first_name\": \"{}\"}}", "x".repeat(bytes));
         let large = anyone.fetch(Method::POST, &path, &headers, body(16 * 1024)).await;
         large.assert_error(413, "invalid_request", "payload_too_large", text, None);
-        let unannounced = stream::iter([Ok::<_, std::io::Error>(body(16 * 1024))]);
-        let streamed = Body::from_stream(unannounced);
+        let streamed = Body::from_stream(stream::iter([Ok::<_, std::io::Error>(body(16 * 1024))]));
         assert_eq!(anyone.fetch(Method::POST, &path, &headers, streamed).await.status, 413);
         assert_ne!(anyone.fetch(Method::POST, &path, &headers, body(15 * 1024)).await.status, 413);
         // With a key, the larger limit of the server applies.

@@ -260,8 +260,7 @@ async fn queue_limit_for_searches_affects_only_its_own_organization() {
     let refused = workspace.owner.get(&mine).await;
     assert_eq!((refused.status, &refused.headers["retry-after"]), (503, &2.into()));
     let mut victims = pin!(join_all((0..32).map(|_| victim.get(&theirs))));
-    let answered = victims.as_mut().await;
-    assert!(answered.iter().all(|answer| answer.status == 200));
+    assert!(victims.as_mut().await.iter().all(|answer| answer.status == 200));
     let numbers = Numbers::at_once(&workspace.app);
     assert!((numbers.value("steward_long_reads_refused_total", &[]) - 1.0).abs() < 0.1);
     // A search whose client disconnects while it waits never runs.

@@ -125,8 +125,7 @@ fn play(told: &str, world: &World, service: &Service, plans: &[Vec<Step>]) -> bo
     let mut done = carry_out(service, plans);
     done.sort_by_key(|one| one.span.end);
     let at_once = done.len();
-    let asked = world.questions().into_iter().filter(is_request);
-    for (at, step) in (1_000_000..).zip(asked) {
+    for (at, step) in (1_000_000..).zip(world.questions().into_iter().filter(is_request)) {
         let answer = service.ask(&step);
         done.push(Done { span: Span { begin: at, end: at }, step, answer, number: 0 });
     }

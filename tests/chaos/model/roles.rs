@@ -74,10 +74,7 @@ impl World {
     pub fn leave_role(&mut self, by: Id, organization: Id, role: Id, whom: Id) -> Outcome {
         self.in_organization(by, organization, "organization:write", ADMIN)?;
         let found = self.file.roles.get_mut(&role).filter(|role| role.organization == organization);
-        if found.is_some_and(|role| role.members.remove(&whom)) {
-            answer(204, vec![])
-        } else {
-            missing("Not found.")
-        }
+        let is_removed = found.is_some_and(|role| role.members.remove(&whom));
+        if is_removed { answer(204, vec![]) } else { missing("Not found.") }
     }
 }

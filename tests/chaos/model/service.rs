@@ -161,9 +161,8 @@ impl Service {
     /// Asserts that `check` finds no problems.
     pub fn check(&self) {
         for app in &self.apps {
-            let findings =
-                self.runtime.block_on(perform(app, Operation::Check, Progress::silent()));
-            let findings = findings.expect("a check");
+            let check = perform(app, Operation::Check, Progress::silent());
+            let findings = self.runtime.block_on(check).expect("a check");
             assert_eq!(findings["problem_count"], 0, "{findings}");
         }
     }
@@ -362,8 +361,7 @@ impl Service {
             (role.parse().expect("a UUID"), person.parse().expect("a UUID"));
         let user = tx.lookup(&users::BY_UUID, &uuid).expect("read");
         let mut found = None;
-        let all = Window::all(Order::Ascending);
-        let scanned = tx.scan::<RoleMembership, _>(&(), all, |row| {
+        let scanned = tx.scan::<RoleMembership, _>(&(), Window::all(Order::Ascending), |row| {
             if row.meta.role == role && Some(row.meta.user) == user {
                 found = Some(row.meta.id.to_string());
             }

@@ -334,8 +334,7 @@ impl World {
         let boards = self.file.boards.iter().filter(|(_, board)| own(board));
         let boards: Vec<_> = boards.map(|(id, _)| *id).collect();
         let pick = |choice: usize| match choice {
-            0 => 0,
-            7 => 7,
+            0 | 7 => choice,
             choice => boards.get(choice % boards.len().max(1)).copied().unwrap_or(0),
         };
         (step.whom, step.how) = (pick(step.whom), pick(step.how));

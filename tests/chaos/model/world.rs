@@ -59,8 +59,7 @@ pub fn answer(status: u16, body: Vec<(&'static str, Value)>) -> Outcome {
 }
 
 pub fn refuse<T>(status: u16, code: &str, detail: &str) -> Checked<T> {
-    let body = vec![("/code", json!(code)), ("/detail", json!(detail))];
-    Err(Expected { status, body })
+    Err(Expected { status, body: vec![("/code", json!(code)), ("/detail", json!(detail))] })
 }
 
 pub fn deny<T>(detail: &str) -> Checked<T> {

@@ -92,8 +92,7 @@ fn init_creates_a_workspace_and_prints_it() {
     let site = DataFolder::empty();
     let named = ["--organization", "Corp", "--project", "Web", "--first-name", "Olga"];
     let made = site.json(&[&["init", "--email", OWNER][..], &named].concat());
-    let members = ["organization_id", "project_id", "user_uuid", "user_id", "api_key"];
-    assert_eq!(names(&made), members);
+    assert_eq!(names(&made), ["organization_id", "project_id", "user_uuid", "user_id", "api_key"]);
     assert_eq!((&made["project_id"], &made["user_id"]), (&json!(1), &json!(1)));
     let files: Vec<_> = site.files().into_iter().map(|(name, mode, _)| (name, mode)).collect();
     assert_eq!(files, ["", ".lock"].map(|end| (format!("steward.redb{end}"), 0o600)));

@@ -230,8 +230,7 @@ fn invalid_certificate_files_are_rejected_at_startup_by_name() {
     refuses("", &one.key, "cert.pem: it contains no PEM certificate");
     refuses(&one.key, &one.key, "cert.pem: it contains no PEM certificate");
     refuses(&one.certificate[..100], &one.key, "cert.pem: ");
-    let empty = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
-    refuses(empty, &one.key, "cert.pem");
+    refuses("-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n", &one.key, "cert.pem");
     let keyless = "key.pem: it contains no private key as PEM without encryption";
     refuses(&one.certificate, &one.certificate, keyless);
     refuses(&one.certificate, &one.key.replace("PRIVATE", "ENCRYPTED PRIVATE"), keyless);

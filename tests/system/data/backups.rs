@@ -163,8 +163,7 @@ fn restore_replaces_the_data_file_and_keeps_the_old_one() {
         place.add("C");
         assert_eq!(place.names(), ["A", "C"]);
         let newest = |name: &&String| {
-            let server = place.site.serve(&["--data", name]);
-            names(&server, &place.dashboards, &place.key) == ["A", "B"]
+            names(&place.site.serve(&["--data", name]), &place.dashboards, &place.key) == ["A", "B"]
         };
         assert_eq!(kept.iter().filter(newest).count(), 1, "the replaced file must be kept");
     });

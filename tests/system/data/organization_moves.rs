@@ -20,8 +20,7 @@ fn organization_moves_with_and_without_servers() {
         old.json(&["backup", "backup.redb"]);
         let (new, backup) = (DataFolder::empty(), old.path("backup.redb"));
         let backup = backup.to_str().expect("a path");
-        let founded = ["init", "--email", "there@x.example", "--cell", "1", "--secrets-of", backup];
-        new.json(&founded);
+        new.json(&["init", "--email", "there@x.example", "--cell", "1", "--secrets-of", backup]);
         let servers = serving.then(|| (old.serve(&[]), new.serve(&["--cell", "1"])));
         let file = old.path("one.jsonl");
         let file = file.to_str().expect("a path");

@@ -126,8 +126,7 @@ fn copy_of_another_workspace_is_never_given_up() {
         let refused = cluster.nodes[0].try_serve(&args).err().expect("a refusal");
         assert!(refused.stderr.contains("is a copy of one"), "{refused:?}");
     }
-    let elsewhere = DataFolder::empty();
-    elsewhere.json(&["init", "--email", "new@corp.example", "--data", &url]);
+    DataFolder::empty().json(&["init", "--email", "new@corp.example", "--data", &url]);
     let refused = cluster.nodes[0].try_serve(&["--data", &url]).err().expect("a refusal");
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(

@@ -23,8 +23,7 @@ async fn concurrent_readiness_checks_share_one_probe_write() {
         assert_eq!(nobody.get("/_livez").await.bytes, b"ok\n");
     }
     assert!(commits.lock().expect("whole").is_empty(), "/_livez must not write");
-    let asked = (0..50).map(|_| nobody.get("/_readyz"));
-    for answer in futures_util::future::join_all(asked).await {
+    for answer in futures_util::future::join_all((0..50).map(|_| nobody.get("/_readyz"))).await {
         assert_eq!((answer.status, answer.bytes.as_slice()), (200, b"ok\n".as_slice()));
     }
     assert_eq!(nobody.get("/_readyz").await.status, 200, "the result must be reused for a while");
@@ -77,8 +76,7 @@ async fn hanging_writer_makes_the_service_unready_until_it_continues() {
     });
     let nobody = workspace.anonymous();
     told.recv().expect("it hangs");
-    let asked = (0..20).map(|_| nobody.get("/_readyz"));
-    for answer in futures_util::future::join_all(asked).await {
+    for answer in futures_util::future::join_all((0..20).map(|_| nobody.get("/_readyz"))).await {
         refuses(&answer);
     }
     refuses(&nobody.get("/_readyz").await);

@@ -84,8 +84,7 @@ fn invites(walk: &mut Walk, mails: &mut MailServer) {
     let made = walk.does("POST", &path, sent);
     let token = walk.note("invite's token", &made, "accept_url");
     let signup = format!("/api/signup/{}/", made["id"].as_str().expect("an id"));
-    let page = format!("/signup/{}?token={token}", made["id"].as_str().expect("an id"));
-    walk.server.get(&page, "");
+    walk.server.get(&format!("/signup/{}?token={token}", made["id"].as_str().expect("an id")), "");
     walk.server.get(&format!("{signup}?token={token}"), "");
     walk.server.post(&signup, "", &json!({ "token": token, "first_name": [] }));
     let joined =

@@ -156,6 +156,5 @@ fn closed_connections_leave_no_table_entries() {
     drop(replacing);
     drop(open);
     assert!(table.lock().0.is_empty());
-    let limits = 8 + LOOPBACK_RESERVE + CLOSING_SOCKETS;
-    assert_eq!(table.0.sockets.available_permits(), limits);
+    assert_eq!(table.0.sockets.available_permits(), 8 + LOOPBACK_RESERVE + CLOSING_SOCKETS);
 }

@@ -258,8 +258,7 @@ mod tests {
     fn read_with(text: &str, variables: &[(&str, &str)]) -> Result<Vec<Server>, Fault> {
         let url = text.parse().expect("a URL");
         let value = |name: &str| {
-            let found = variables.iter().find(|(known, _)| *known == name);
-            found.map(|(_, value)| (*value).to_owned())
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
         servers_of(&Settings::with(&url, value), &url, None, "a")
     }

@@ -42,8 +42,7 @@ async fn damaged_copy_is_kept_under_another_name_and_made_anew() {
     add_thing(&store).await.expect("a write");
     store.close().await;
     let mut bytes = std::fs::read(shared.path("a")).expect("the bytes");
-    let end = bytes.len() / 2;
-    bytes.truncate(end);
+    bytes.truncate(bytes.len() / 2);
     std::fs::write(shared.path("a"), &bytes).expect("written");
     let store = shared.open("a").expect("the node again");
     shared.assert_same(&store).await;

@@ -131,14 +131,12 @@ fn abandoned_searches(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
 }
 
 fn searches(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
-    let request = search(attacker, "search=nowhere");
-    repeat(attacker, 64, request)
+    repeat(attacker, 64, search(attacker, "search=nowhere"))
 }
 
 /// Normal read requests: the baseline of the table.
 fn reads(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
-    let request = search(attacker, "limit=1");
-    repeat(attacker, 64, request)
+    repeat(attacker, 64, search(attacker, "limit=1"))
 }
 
 fn organizations(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {

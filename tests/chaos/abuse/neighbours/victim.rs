@@ -44,8 +44,7 @@ impl Victim {
                     (*kind, scope.spawn(move || repeat(self.address, request, count)))
                 })
                 .collect();
-            let joined = kinds.into_iter().map(|(kind, run)| (kind, run.join().expect("a victim")));
-            joined.collect()
+            kinds.into_iter().map(|(kind, run)| (kind, run.join().expect("a victim"))).collect()
         })
     }
 }

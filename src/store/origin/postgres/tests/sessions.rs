@@ -255,8 +255,7 @@ fn durable_write_changes_nothing_and_waits_for_no_turn() {
     let (head, held) = turn(&database.origin, database.first);
     let other = open(&database.schema.url(), "node b");
     other.confirm(head).expect("an answer");
-    let lost = Position { name: new_name(), ..head };
-    assert!(matches!(other.confirm(lost), Err(Fault::Forked)));
+    assert!(matches!(other.confirm(Position { name: new_name(), ..head }), Err(Fault::Forked)));
     database.schema.execute("DELETE FROM steward_commits");
     other.confirm(head).expect("the head needs no history");
     assert_eq!(since(&other, head).expect("an answer"), (Vec::new(), head));
