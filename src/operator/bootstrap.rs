@@ -97,15 +97,6 @@ pub fn create_at(
     first: &InitialRecords,
     before_publishing: &mut (dyn FnMut(&CreatedWorkspace) -> Result<(), OpenError> + Send),
 ) -> Result<(App, CreatedWorkspace), OpenError> {
-    create_boxed(place, config, first, Box::new(before_publishing))
-}
-
-fn create_boxed(
-    place: &Place,
-    config: Config,
-    first: &InitialRecords,
-    before_publishing: Box<dyn FnOnce(&CreatedWorkspace) -> Result<(), OpenError> + Send + '_>,
-) -> Result<(App, CreatedWorkspace), OpenError> {
     // Checks first what the service needs to start: otherwise a failure leaves a file whose key was never printed.
     config.require_complete()?;
     Mailer::new(&config.mail)?;

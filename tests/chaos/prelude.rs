@@ -33,7 +33,7 @@ pub use crate::support::metrics::Numbers;
 pub use crate::support::postgres::{ROLE, Schema, Server as Postgres};
 pub use crate::support::process::{
     CommandOutput, Connection, DataFolder, Served, Server, connect_from, id_and_name, request,
-    set_mode, until,
+    until,
 };
 pub use crate::support::sharing::Board;
 pub use crate::support::signup::Offer;

@@ -83,6 +83,5 @@ mod support {
     pub mod wait;
     mod workspace;
 
-    pub use setup::walked;
     pub use workspace::*;
 }

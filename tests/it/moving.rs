@@ -209,9 +209,8 @@ async fn organization_moves_from_a_file_to_a_database_in_use() {
 async fn second_founder_is_refused() {
     let scene = Scene::new();
     let first = InitialRecords::default();
-    let create = |copy| {
-        bootstrap::create_at(&scene.place(copy), Config::default(), &first, &mut |_| Ok(()))
-    };
+    let create =
+        |copy| bootstrap::create_at(&scene.place(copy), Config::default(), &first, &mut |_| Ok(()));
     let (app, _) = create("a").expect("a new workspace");
     assert!(matches!(create("b").map(drop), Err(OpenError::HasWorkspace(_))));
     app.close().await;

@@ -11,7 +11,7 @@ pub use axum::body::Body;
 pub use axum::http::{Method, Request};
 pub use futures_util::future::join_all;
 pub use futures_util::stream;
-pub use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
+pub use proptest::test_runner::{Config as Cases, TestRunner};
 pub use serde_json::{Map, Value, json};
 pub use steward::testing::config::Switch;
 pub use steward::testing::http::routes::{PageAccess, RouteSpec};

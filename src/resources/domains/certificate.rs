@@ -137,7 +137,8 @@ mod tests {
         ) {
             let mut der = issued();
             for (at, byte) in flips {
-                der[at.index(der.len())] = byte;
+                let at = at.index(der.len());
+                der[at] = byte;
             }
             let text = STANDARD.encode(der);
             prop_assert_eq!(is_certificate(&text), describe(&text, Timestamp::MIN).subject.is_some());

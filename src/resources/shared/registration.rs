@@ -23,12 +23,7 @@ pub const fn record<R: Record>() -> Registration<R> {
         record_type: RecordTypeOf(Redaction::Open),
         log: None,
         parent_of: None,
-        deletes: Deletes {
-            with_organization: None,
-            with_project: None,
-            with_member: None,
-            with_role: None,
-        },
+        deletes: Deletes { organization: None, project: None, member: None, role: None },
         with_account: None,
         users: None,
         number: None,
@@ -41,26 +36,26 @@ type Delete<P> = fn(&mut WriteTx<'_>, P, usize) -> Result<usize>;
 
 /// How records are deleted with each kind of parent.
 struct Deletes {
-    with_organization: Option<Delete<OrganizationId>>,
-    with_project: Option<Delete<(OrganizationId, ProjectId)>>,
-    with_member: Option<Delete<(OrganizationId, UserId)>>,
-    with_role: Option<Delete<(OrganizationId, RoleId)>>,
+    organization: Option<Delete<OrganizationId>>,
+    project: Option<Delete<(OrganizationId, ProjectId)>>,
+    member: Option<Delete<(OrganizationId, UserId)>>,
+    role: Option<Delete<(OrganizationId, RoleId)>>,
 }
 
 impl Deletes {
     fn run(&self, tx: &mut WriteTx<'_>, parent: PendingDeletion, limit: usize) -> Result<usize> {
         let deleted = match parent {
             PendingDeletion::Organization(id) => {
-                self.with_organization.map(|delete| delete(tx, id, limit))
+                self.organization.map(|delete| delete(tx, id, limit))
             }
             PendingDeletion::Project(organization, id) => {
-                self.with_project.map(|delete| delete(tx, (organization, id), limit))
+                self.project.map(|delete| delete(tx, (organization, id), limit))
             }
             PendingDeletion::Member(organization, user) => {
-                self.with_member.map(|delete| delete(tx, (organization, user), limit))
+                self.member.map(|delete| delete(tx, (organization, user), limit))
             }
             PendingDeletion::Role(organization, role) => {
-                self.with_role.map(|delete| delete(tx, (organization, role), limit))
+                self.role.map(|delete| delete(tx, (organization, role), limit))
             }
         };
         deleted.unwrap_or(Ok(0))
@@ -125,7 +120,7 @@ impl<R: Record> Registration<R> {
     where
         R::Key: StartsWith<OrganizationId>,
     {
-        self.deletes.with_organization = Some(|tx, id, limit| tx.remove_some::<R>(&id, limit));
+        self.deletes.organization = Some(|tx, id, limit| tx.remove_some::<R>(&id, limit));
         self
     }
 
@@ -135,7 +130,7 @@ impl<R: Record> Registration<R> {
     where
         R::Key: StartsWith<ProjectId>,
     {
-        self.deletes.with_project = Some(|tx, (_, id), limit| tx.remove_some::<R>(&id, limit));
+        self.deletes.project = Some(|tx, (_, id), limit| tx.remove_some::<R>(&id, limit));
         self
     }
 
@@ -145,21 +140,21 @@ impl<R: Record> Registration<R> {
     where
         R::Key: StartsWith<(OrganizationId, ProjectId)>,
     {
-        self.deletes.with_project = Some(|tx, project, limit| tx.remove_some::<R>(&project, limit));
+        self.deletes.project = Some(|tx, project, limit| tx.remove_some::<R>(&project, limit));
         self
     }
 
     /// Declares that `delete` deletes the records of a removed member.
     #[must_use]
     pub const fn deleted_with_member(mut self, delete: Delete<(OrganizationId, UserId)>) -> Self {
-        self.deletes.with_member = Some(delete);
+        self.deletes.member = Some(delete);
         self
     }
 
     /// Declares that `delete` deletes the records that name a deleted role.
     #[must_use]
     pub const fn deleted_with_role(mut self, delete: Delete<(OrganizationId, RoleId)>) -> Self {
-        self.deletes.with_role = Some(delete);
+        self.deletes.role = Some(delete);
         self
     }
 

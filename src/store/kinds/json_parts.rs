@@ -179,7 +179,7 @@ mod tests {
             (r#"["a","b"]"#, r#"["bad","b"]"#, "meta.words[0] is not valid here"),
             (r#"["a","b"]"#, r#"["a","bad"]"#, "meta.words[1] is not valid here"),
             (r#"["a","b"]"#, r#"["a",["b"]]"#, "meta.words[1] is not valid here"),
-            (r#"[1,"a"]"#, r#"[1]"#, "meta.pair is not valid here"),
+            (r#"[1,"a"]"#, "[1]", "meta.pair is not valid here"),
             (r#"[1,"a"]"#, r#"["\"]{",1]"#, "meta.pair[0] is not valid here"),
             (r#""word":"a"},"#, r#""word":"bad"},"#, "meta.inner.word is not valid here"),
         ] {

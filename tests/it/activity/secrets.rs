@@ -111,9 +111,10 @@ impl Walk {
     /// The same for an operator command.
     async fn operates(&mut self, operation: Operation, told: &str) -> Value {
         let known = entries(&self.workspace);
+        let name = format!("{operation:?}");
         let answer = self.workspace.run_operation(operation).await;
         self.note(&answer);
-        self.left(&format!("{operation:?}"), &known, told);
+        self.left(&name, &known, told);
         answer
     }
 

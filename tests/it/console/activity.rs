@@ -136,7 +136,7 @@ async fn log_of_an_organization_leads_to_the_objects_of_its_projects() {
     let project = format!("/api/projects/{second}/");
     let board = owner.post(&format!("{project}dashboards/"), json!({ "name": "One" })).await.ok();
     let insight = owner.post(&format!("{project}insights/"), json!({ "name": "Two" })).await.ok();
-    let sent = crate::support::batch_exports::nowhere("Nightly");
+    let sent = nowhere("Nightly");
     let export = owner.post(&format!("{project}batch_exports/"), sent).await.ok();
     let visitor = Visitor::owner(&workspace).await;
     let page = visitor.open(&workspace.page("activity/"), "Activity").await;

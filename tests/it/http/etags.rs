@@ -49,7 +49,7 @@ async fn objects(workspace: &Workspace) -> Vec<(String, Value)> {
     let project = workspace.made.project_id;
     let (_, insight) = owner.create(&workspace.project("insights/"), json!({})).await;
     let (_, key) = owner.create(KEYS, json!({ "label": "x", "scopes": ["user:read"] })).await;
-    let (_, [export, _]) = batch_exports::add(workspace, batch_exports::nowhere("Nightly")).await;
+    let (_, [export, _]) = batch_exports::add(workspace, nowhere("Nightly")).await;
     vec![
         (key, json!({ "label": "y" })),
         (export, json!({ "name": "Hourly" })),
@@ -152,7 +152,7 @@ async fn delete_with_if_match_requires_the_current_version() {
     patch_if_match(&owner, &members, &old, json!({ "level": 8 })).await.assert_stale();
     assert_deleted_if_current(&owner, &members, &old, &current(&members).await).await;
 
-    let (_, [export, _]) = batch_exports::add(&workspace, batch_exports::nowhere("Nightly")).await;
+    let (_, [export, _]) = batch_exports::add(&workspace, nowhere("Nightly")).await;
     let project = workspace.project("");
     for path in [export, project, workspace.organization("")] {
         assert_deleted_if_current(&owner, &path, "\"99-0\"", &current(&path).await).await;

@@ -44,7 +44,7 @@ fn accepted((_, most, kind): TextField, letter: &str, number: Value) -> Vec<(Val
     let mut accepted = vec![
         (json!(format!(" \t{longest}\n")), json!(longest)),
         (json!(odd), json!(odd)),
-        (number, json!(number.to_string())),
+        (number.clone(), json!(number.to_string())),
     ];
     if matches!(kind, Kind::Text | Kind::Nullable) {
         accepted.push((json!("   "), json!("")));

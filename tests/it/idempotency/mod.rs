@@ -40,12 +40,12 @@ async fn posts(workspace: &Workspace) -> Vec<(String, Value)> {
     });
     let key = json!({ "label": "x", "scopes": ["user:read"] });
     let key = at(&owner.post(KEYS, key).await.ok(), "roll/");
-    let (_, [export, _]) = batch_exports::add(workspace, batch_exports::nowhere("Nightly")).await;
+    let (_, [export, _]) = batch_exports::add(workspace, nowhere("Nightly")).await;
     let (_, role) = add_role(workspace, "Analysts").await;
     vec![
         (KEYS.to_owned(), json!({ "label": "y", "scopes": ["user:read"] })),
         (key, json!({ "grace_seconds": 60 })),
-        (batch_exports::list_of(workspace), batch_exports::nowhere("Hourly")),
+        (batch_exports::list_of(workspace), nowhere("Hourly")),
         (format!("{export}pause/"), json!({})),
         ("/api/organizations/".to_owned(), json!({ "name": "Second" })),
         (workspace.organization("projects/"), json!({ "name": "Shop" })),

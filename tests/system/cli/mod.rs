@@ -29,7 +29,7 @@ impl TestSetup {
         let key = made["api_key"].as_str().expect("a key").to_owned();
         let dashboards = format!("/api/projects/{}/dashboards/", made["project_id"]);
         let server = serving.then(|| site.serve(&[]));
-        Self { server, site, key, dashboards, made }
+        Self { server, site, made, key, dashboards }
     }
 
     /// Calls `act` with the server, or with a server that runs only for this call.

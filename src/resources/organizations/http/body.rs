@@ -143,13 +143,17 @@ pub fn write_full(
     Ok(count)
 }
 
+/// Appends a project to an array.
+type PushProject<'p> =
+    dyn FnMut(&mut Array<'_>, ProjectId, JsonText<'_, projects::Fields>) -> Result<()> + 'p;
+
 fn write_projects(
     tx: &dyn Raw,
     member: &Membership,
     key: &CallerKey,
     most: usize,
     out: &mut Vec<u8>,
-    push: &mut dyn FnMut(&mut Array<'_>, ProjectId, JsonText<'_, projects::Fields>) -> Result<()>,
+    push: &mut PushProject<'_>,
 ) -> Result<()> {
     let window = Window { offset: 0, limit: most, order: Order::Ascending };
     Array::write(out, |array| {
