@@ -55,7 +55,6 @@ mod reads {
 mod changes {
     pub(super) mod batch_diff;
     pub(super) mod file_copy;
-    pub(super) mod hot_values;
     pub(super) mod pending_values;
     pub(super) mod value_log;
     pub(super) mod write_changes;

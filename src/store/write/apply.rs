@@ -6,11 +6,10 @@ use redb::ReadableTable;
 
 use crate::base::error::Result;
 use crate::store::changes::batch_diff::BatchDiff;
-use crate::store::changes::hot_values::HotValues;
 use crate::store::changes::pending_values::TableChanges;
 use crate::store::disk::engine::{Bytes, set_value, storage_error};
 use crate::store::packed;
-use crate::store::values::payload::{payload_of, unseal};
+use crate::store::values::payload::unseal;
 use crate::store::values::position::OriginRow;
 use crate::store::values::schema::Table;
 
@@ -20,26 +19,11 @@ use super::batch::MAX_PENDING;
 /// The smallest number of new values for which a look at their gap pays.
 const MIN_RUN: usize = 4;
 
-/// What a batch leaves besides its transaction.
-pub struct FinishedBatch {
-    /// Stored values for the next batch.
-    pub hot: HotValues,
-    /// What the batch changed.
-    pub diff: BatchDiff,
-}
-
 impl WriteTx<'_> {
-    /// Applies all changes of the batch. This must be the last step before the commit. Once the commit succeeded, the
-    /// returned values equal those in the file.
-    pub(in crate::store) fn finish(mut self) -> Result<FinishedBatch> {
+    /// Applies all changes of the batch, and returns what it changed. This must be the last step before the commit.
+    pub(in crate::store) fn finish(mut self) -> Result<BatchDiff> {
         self.apply()?;
-        let Self { hot, diff, .. } = self;
-        Ok(FinishedBatch { hot, diff })
-    }
-
-    /// Returns the stored values that the batch knows, if it changed nothing.
-    pub(in crate::store) fn into_hot(self) -> HotValues {
-        self.hot
+        Ok(self.diff)
     }
 
     /// Applies the changed values to the transaction. If this fails, the transaction must be aborted.
@@ -51,11 +35,8 @@ impl WriteTx<'_> {
             let mut note = |key: &[u8], after: Option<&[u8]>| diff.add(table, key, after);
             if table.is_packed() {
                 packed::apply(opened, table, changes, &mut note)?;
-                continue;
-            }
-            apply(opened, &changes, &mut note)?;
-            for (key, value) in &changes {
-                self.hot.change(table, key, value.as_deref().map(payload_of));
+            } else {
+                apply(opened, &changes, &mut note)?;
             }
         }
         self.diff = diff;

@@ -7,7 +7,6 @@ pub(super) mod cell;
 mod image;
 mod records;
 
-pub(super) use apply::FinishedBatch;
 pub(super) use batch::write_alone;
 pub use records::find_used_key;
 
@@ -17,10 +16,9 @@ use redb::WriteTransaction;
 
 use crate::base::error::{Error, Result};
 use crate::store::changes::batch_diff::BatchDiff;
-use crate::store::changes::hot_values::HotValues;
 use crate::store::changes::pending_values::{PendingValue, PendingValues, walk_merged};
 use crate::store::changes::write_changes::{Change, PriorValue, WriteChanges};
-use crate::store::disk::engine::{Bytes, definition, get_value, storage_error, walk_range};
+use crate::store::disk::engine::{Bytes, definition, storage_error, walk_range};
 use crate::store::packed;
 use crate::store::record::Record;
 use crate::store::record::byte_usage::Growth;
@@ -37,8 +35,6 @@ pub struct WriteTx<'t> {
     transaction: &'t WriteTransaction,
     /// The values that the batch has changed since it was last applied to redb.
     pending: PendingValues,
-    /// Stored values that earlier writes read.
-    hot: HotValues,
     write_changes: WriteChanges,
     growth: Growth,
     diff: BatchDiff,
@@ -54,16 +50,15 @@ pub struct WriteTx<'t> {
 
 impl<'t> WriteTx<'t> {
     pub(super) fn new(transaction: &'t WriteTransaction) -> Self {
-        Self::with(transaction, HotValues::default(), BatchDiff::default())
+        Self::with(transaction, BatchDiff::default())
     }
 
-    /// Begins a batch that knows these stored values and notes in `diff` what it changes.
-    pub(super) fn with(transaction: &'t WriteTransaction, hot: HotValues, diff: BatchDiff) -> Self {
+    /// Begins a batch that notes in `diff` what it changes.
+    pub(super) fn with(transaction: &'t WriteTransaction, diff: BatchDiff) -> Self {
         Self {
             tables: PerTable::new(OnceCell::new),
             transaction,
             pending: PendingValues::default(),
-            hot,
             write_changes: WriteChanges::default(),
             growth: Growth::default(),
             diff,
@@ -184,27 +179,7 @@ impl WriteTx<'_> {
         match pending {
             Some(Some(sealed)) => visit(payload_of(sealed)),
             Some(None) => Ok(()),
-            None => self.stored(table, key, visit),
+            None => packed::get(self.table(table)?, table, key, visit),
         }
-    }
-
-    /// Calls `visit` with the payload that the transaction has under `key`.
-    fn stored(&self, table: Table, key: &[u8], visit: &mut VisitValue<'_>) -> Result<()> {
-        if table.is_packed() {
-            return packed::get(self.table(table)?, table, key, visit);
-        }
-        if let Some(known) = self.hot.get(table, key) {
-            return known.map_or(Ok(()), |payload| visit(&payload));
-        }
-        let mut exists = false;
-        get_value(self.table(table)?, table, key, &mut |payload| {
-            exists = true;
-            self.hot.keep(table, key, Some(payload));
-            visit(payload)
-        })?;
-        if !exists {
-            self.hot.keep(table, key, None);
-        }
-        Ok(())
     }
 }

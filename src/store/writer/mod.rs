@@ -24,7 +24,6 @@ use crate::base::error::Result;
 use crate::base::secret::SigningSecret;
 use crate::base::tasks::{run_blocking, spawn_thread};
 use crate::fair::fair_queue::Consumer;
-use crate::store::changes::hot_values::HotValues;
 use crate::store::changes::value_log::ValueLogs;
 use crate::store::disk::engine::closed;
 use crate::store::disk::file::{self, FileLock, follow_link};
@@ -128,7 +127,6 @@ impl Store {
             sender: Arc::downgrade(&queue),
             shared: Arc::clone(&shared),
             expected: 1,
-            hot: HotValues::default(),
             file,
             runtime,
             origin,

@@ -22,14 +22,13 @@ use tokio::runtime::Handle;
 use crate::base::error::{Error, Result};
 use crate::base::tasks::spawn_on;
 use crate::store::changes::batch_diff::BatchDiff;
-use crate::store::changes::hot_values::HotValues;
 use crate::store::disk::engine::{
     begin, close, closed, require_usable, storage_error, unavailable,
 };
 use crate::store::disk::file::FileLock;
 use crate::store::disk::file_system::FsHandle;
 use crate::store::reads::snapshot::{OpenedFile, Snapshot};
-use crate::store::write::{FinishedBatch, WriteTx};
+use crate::store::write::WriteTx;
 
 use super::file_place::DISPLACED;
 use super::metrics::Commit;
@@ -77,8 +76,6 @@ pub struct Writer {
     pub shared: Arc<Shared>,
     /// The number of writes in the last batch, plus those that were queued when it ended.
     pub expected: usize,
-    /// Stored values that the next batch will read. Empty after a batch that failed.
-    pub hot: HotValues,
     /// Kept open by its snapshots after another file replaced it.
     pub file: Arc<OpenedFile>,
     /// The runtime that sends the results of several writes: it wakes its own tasks cheaper than this thread does.
@@ -196,7 +193,7 @@ impl Writer {
     }
 
     fn transact(
-        &mut self,
+        &self,
         database: &Database,
         first: NextWrite,
         ran: &mut Vec<QueuedWrite>,
@@ -205,29 +202,28 @@ impl Writer {
         let mut tx = self.begin_batch(&transaction);
         let done = self.run_batch(&mut tx, first, ran)?;
         if !done.changed {
-            self.hot = tx.into_hot();
+            drop(tx);
             return transaction.abort().map_err(storage_error);
         }
-        let FinishedBatch { hot, diff } = tx.finish()?;
+        let diff = tx.finish()?;
         if diff.changes_access() {
             self.shared.access_version.fetch_add(1, Ordering::Relaxed);
         }
         self.commit(database, transaction, ran.len())?;
         diff.end_commit();
-        self.hot = hot;
         Ok(())
     }
 
-    fn begin_batch<'t>(&mut self, transaction: &'t WriteTransaction) -> WriteTx<'t> {
+    fn begin_batch<'t>(&self, transaction: &'t WriteTransaction) -> WriteTx<'t> {
         let diff = BatchDiff::begin(&self.shared.value_logs);
-        let mut tx = WriteTx::with(transaction, std::mem::take(&mut self.hot), diff);
+        let mut tx = WriteTx::with(transaction, diff);
         tx.access_version = Some(self.shared.access_version.load(Ordering::Relaxed));
         tx
     }
 
     /// Runs `first` and the queued writes after it.
     fn run_batch(
-        &mut self,
+        &self,
         tx: &mut WriteTx<'_>,
         first: NextWrite,
         ran: &mut Vec<QueuedWrite>,

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use redb::Database;
 
 use crate::base::error::{Error, Result};
-use crate::store::changes::hot_values::HotValues;
 use crate::store::disk::engine::{RETRY_AFTER, closed};
 use crate::store::disk::file;
 use crate::store::origin::copy;
@@ -143,7 +142,6 @@ impl Writer {
         if self.fs.has_failed_sync() {
             self.shared.stats.run_busy(|| failed_sync::rewrite(&self.fs, &self.path))?;
         }
-        self.hot = HotValues::default();
         let database = file::open(&self.fs, &self.path, self.cache).map_err(Error::internal)?;
         self.shared.place.note(&self.fs, &self.path);
         // It may be another file: `restore` replaces it.
@@ -159,7 +157,6 @@ impl Writer {
             copy::set_aside(&self.fs, &self.path, "damaged").map_err(Error::internal)?;
             self.fs.clear_failed_sync();
         }
-        self.hot = HotValues::default();
         let open = || copy::open(&self.fs, &self.path, self.cache, source);
         let opened = self.shared.stats.run_busy(open);
         let (database, position) = opened.map_err(Error::internal)?;

@@ -12,6 +12,7 @@ use redb::{Database, WriteTransaction};
 use uuid::Uuid;
 
 use crate::base::error::{Error, Result};
+use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::disk::engine::{begin, begin_unsynced, storage_error, unavailable};
 use crate::store::format::stored_position::put_position;
 use crate::store::origin::commits::{confirm, send};
@@ -20,7 +21,7 @@ use crate::store::origin::state::{OriginCall, away};
 use crate::store::origin::trouble::Trouble;
 use crate::store::origin::{Commit, CommitOutcome, Fault, Turn, random_name};
 use crate::store::values::position::{OriginRow, Position};
-use crate::store::write::{FinishedBatch, WriteTx};
+use crate::store::write::WriteTx;
 
 use super::super::metrics::Commit as BatchCommit;
 use super::super::task::{Lacked, NewRows, NextWrite, QueuedWrite};
@@ -75,7 +76,7 @@ enum Attempt {
 /// What a commit of the copy publishes.
 struct CopyCommit {
     position: Position,
-    finished: FinishedBatch,
+    diff: BatchDiff,
     writes: usize,
     /// Whether this node made the commit at the position.
     is_own: bool,
@@ -137,13 +138,12 @@ impl Writer {
             None => run_again(&mut tx, ran)?,
         };
         if !done.changed && from == self.position() {
-            drop(turn);
-            self.hot = tx.into_hot();
+            drop((turn, tx));
             transaction.abort().map_err(storage_error)?;
             return Ok(self.end_unchanged(source, done, until));
         }
-        let mut finished = tx.finish()?;
-        let rows = finished.diff.take_rows();
+        let mut diff = tx.finish()?;
+        let rows = diff.take_rows();
         let position = if rows.is_empty() {
             drop(turn);
             from
@@ -157,7 +157,7 @@ impl Writer {
             }
         };
         let (writes, is_own) = (ran.len(), !rows.is_empty());
-        let copy_commit = CopyCommit { position, finished, writes, is_own };
+        let copy_commit = CopyCommit { position, diff, writes, is_own };
         if let Err(cause) = self.commit_to_copy(database, transaction, is_synced, copy_commit) {
             // The origin has the batch: it is answered when the copy has caught up.
             let writes = std::mem::take(ran);
@@ -223,8 +223,8 @@ impl Writer {
                 return Ok(());
             }
         };
-        let finished = tx.finish()?;
-        let copy_commit = CopyCommit { position, finished, writes: 0, is_own: false };
+        let diff = tx.finish()?;
+        let copy_commit = CopyCommit { position, diff, writes: 0, is_own: false };
         self.commit_to_copy(database, transaction, is_synced, copy_commit)?;
         let _ = reply.send(Ok(()));
         Ok(())
@@ -238,8 +238,7 @@ impl Writer {
         is_synced: bool,
         copy_commit: CopyCommit,
     ) -> Result<()> {
-        let CopyCommit { position, finished, writes, is_own } = copy_commit;
-        let FinishedBatch { hot, diff } = finished;
+        let CopyCommit { position, diff, writes, is_own } = copy_commit;
         let begun = Instant::now();
         let primary = self.origin.as_ref().map(|origin| origin.source.origin.primary());
         put_position(&transaction, position, primary.unwrap_or_default())?;
@@ -257,7 +256,6 @@ impl Writer {
         self.publish(database)?;
         self.shared.stats.note_commit(BatchCommit { writes, took: begun.elapsed() });
         diff.end_commit();
-        self.hot = hot;
         Ok(())
     }
 
