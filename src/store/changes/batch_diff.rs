@@ -1,11 +1,11 @@
 //! What a batch changes in the file. Copies under way, the origin and the version of the access tables follow it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::store::values::position::OriginRow;
 use crate::store::values::schema::Table;
 
-use super::pending_values::PendingValues;
 use super::value_log::{ValueLog, ValueLogs};
 
 /// Whose commits somebody watches.
@@ -27,8 +27,11 @@ pub struct BatchDiff {
     /// The logs of copies under way.
     logs: Vec<Arc<ValueLog>>,
     /// The changed values for the origin, each as the batch leaves it.
-    rows: Option<PendingValues>,
+    rows: Option<ChangedRows>,
 }
+
+/// Sealed values by table and key; `None` for a removed value.
+type ChangedRows = BTreeMap<(Table, Vec<u8>), Option<Vec<u8>>>;
 
 impl BatchDiff {
     /// Begins the diff of a batch, which these logs note too.
@@ -39,7 +42,7 @@ impl BatchDiff {
     /// Ends what the batch takes from other nodes. Collects what changes from now on for the origin.
     pub fn end_taking(&mut self) {
         self.taken = std::mem::take(&mut self.tables);
-        self.rows = Some(PendingValues::default());
+        self.rows = Some(ChangedRows::new());
     }
 
     /// Notes that values of `table` change.
@@ -55,7 +58,7 @@ impl BatchDiff {
             log.add(table, key, sealed);
         }
         if let Some(rows) = &mut self.rows {
-            rows.set(table, key, sealed.map(<[u8]>::to_vec));
+            rows.insert((table, key.to_vec()), sealed.map(<[u8]>::to_vec));
         }
     }
 
@@ -72,12 +75,8 @@ impl BatchDiff {
 
     /// Returns the rows that were collected for the origin, each once, and keeps none.
     pub fn take_rows(&mut self) -> Vec<OriginRow> {
-        let mut taken = Vec::new();
-        for (table, changes) in self.rows.take().iter_mut().flat_map(PendingValues::take) {
-            let rows = changes.into_iter();
-            taken.extend(rows.map(|(key, sealed)| OriginRow { table, key, sealed }));
-        }
-        taken
+        let rows = self.rows.take().into_iter().flatten();
+        rows.map(|((table, key), sealed)| OriginRow { table, key, sealed }).collect()
     }
 
     /// Ends the commit in the logs. Call this once it is in the file.

@@ -310,12 +310,12 @@ impl Table {
     }
 }
 
-/// One slot for each table, found by index instead of by hash.
-pub(in crate::store) struct PerTable<T>([T; Table::ALL.len()]);
+/// One slot for each table, found by index instead of by hash. On the heap, because what holds the slots is moved often.
+pub(in crate::store) struct PerTable<T>(Box<[T]>);
 
 impl<T> PerTable<T> {
     pub(in crate::store) fn new(empty: impl Fn() -> T) -> Self {
-        Self(std::array::from_fn(|_| empty()))
+        Self(Table::ALL.iter().map(|_| empty()).collect())
     }
 
     #[expect(clippy::indexing_slicing, reason = "there is a slot for each table")]
