@@ -88,7 +88,7 @@ async fn main() -> Outcome<()> {
 /// Returns the configuration of a service that takes as many dashboards as are created.
 fn config() -> Config {
     let mut config = Config::default();
-    config.caps.dashboards = u64::MAX;
+    config.caps.max_dashboards = u64::MAX;
     config
 }
 

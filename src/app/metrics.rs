@@ -38,7 +38,7 @@ impl App {
     fn update_metrics(&self, page_cache: Option<PageCache>) {
         let (store, metrics) = (self.store(), &self.config().metrics);
         let gauge = |series| metrics.gauge(series, &[]);
-        let quota = self.config().caps.organization_bytes as u64;
+        let quota = self.config().caps.organization_quota as u64;
         metrics.gauge(Series::BUILD, &[env!("CARGO_PKG_VERSION")]).set(1);
         gauge(Series::READY).set(i32::from(self.known_ready()));
         gauge(Series::READY_READS).set(i32::from(self.known_ready_for_reads()));

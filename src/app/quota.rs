@@ -142,19 +142,19 @@ impl Allowance {
     }
 
     fn require_counts(&self, tx: &WriteTx<'_>) -> Result<()> {
-        let Caps { organizations, projects, members, roles, dashboards, .. } = self.caps;
+        let (caps, most) = (&self.caps, self.caps.max_dashboards);
         for (tenant, count) in tx.raised_counts::<Membership>()? {
             // The id of an organization has 16 bytes, the number of a user has eight.
             if tenant.len() == 16 {
-                require(count, members, "An organization can have", "members")?;
+                require(count, caps.max_members, "An organization can have", "members")?;
             } else {
-                require(count, organizations, "A user can belong to", "organizations")?;
+                require(count, caps.max_organizations, "A user can belong to", "organizations")?;
             }
         }
-        require_raised::<Project>(tx, projects, "An organization can have", "projects")?;
-        require_raised::<Role>(tx, roles, "An organization can have", "roles")?;
-        require_raised::<Dashboard>(tx, dashboards, "A project can have", "live dashboards")?;
-        require_raised::<Insight>(tx, dashboards, "A project can have", "live insights")
+        require_raised::<Project>(tx, caps.max_projects, "An organization can have", "projects")?;
+        require_raised::<Role>(tx, caps.max_roles, "An organization can have", "roles")?;
+        require_raised::<Dashboard>(tx, most, "A project can have", "live dashboards")?;
+        require_raised::<Insight>(tx, most, "A project can have", "live insights")
     }
 
     fn require_bytes(
@@ -174,7 +174,7 @@ impl Allowance {
                     // member.
                     _ => return Ok(()),
                 };
-                (self.caps.organization_bytes as u64, edits, "The organization")
+                (self.caps.organization_quota as u64, edits, "The organization")
             }
             (Owner::Requester(_), _) => (MAX_USER_BYTES, edits, "Your account"),
         };

@@ -11,102 +11,41 @@ use clap::Args;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
 pub struct Caps {
     /// A user who belongs to this many organizations cannot create another one.
-    #[arg(
-        long = "max-organizations",
-        env = "STEWARD_MAX_ORGANIZATIONS",
-        value_name = "COUNT",
-        default_value_t = Caps::DEFAULT.organizations
-    )]
-    pub organizations: u64,
+    #[arg(long, env = "STEWARD_MAX_ORGANIZATIONS", value_name = "COUNT", default_value_t = 100)]
+    pub max_organizations: u64,
 
     /// The maximum number of projects of an organization.
-    #[arg(
-        long = "max-projects",
-        env = "STEWARD_MAX_PROJECTS",
-        value_name = "COUNT",
-        default_value_t = Caps::DEFAULT.projects
-    )]
-    pub projects: u64,
+    #[arg(long, env = "STEWARD_MAX_PROJECTS", value_name = "COUNT", default_value_t = 1_000)]
+    pub max_projects: u64,
 
     /// The maximum number of members of an organization.
-    #[arg(
-        long = "max-members",
-        env = "STEWARD_MAX_MEMBERS",
-        value_name = "COUNT",
-        default_value_t = Caps::DEFAULT.members
-    )]
-    pub members: u64,
+    #[arg(long, env = "STEWARD_MAX_MEMBERS", value_name = "COUNT", default_value_t = 10_000)]
+    pub max_members: u64,
 
     /// The maximum number of roles of an organization.
-    #[arg(
-        long = "max-roles",
-        env = "STEWARD_MAX_ROLES",
-        value_name = "COUNT",
-        default_value_t = Caps::DEFAULT.roles
-    )]
-    pub roles: u64,
+    #[arg(long, env = "STEWARD_MAX_ROLES", value_name = "COUNT", default_value_t = 500)]
+    pub max_roles: u64,
 
     /// The maximum number of dashboards, and of insights, of a project. Deleted ones do not count.
-    #[arg(
-        long = "max-dashboards",
-        env = "STEWARD_MAX_DASHBOARDS",
-        value_name = "COUNT",
-        default_value_t = Caps::DEFAULT.dashboards
-    )]
-    pub dashboards: u64,
+    #[arg(long, env = "STEWARD_MAX_DASHBOARDS", value_name = "COUNT", default_value_t = 100_000)]
+    pub max_dashboards: u64,
 
     /// The maximum number of pending invites of an organization.
-    #[arg(
-        long = "max-invites",
-        env = "STEWARD_MAX_INVITES",
-        value_name = "COUNT",
-        default_value_t = Caps::DEFAULT.invites
-    )]
-    pub invites: u64,
+    #[arg(long, env = "STEWARD_MAX_INVITES", value_name = "COUNT", default_value_t = 1_000)]
+    pub max_invites: u64,
 
     /// The maximum number of different values of one query parameter.
-    #[arg(
-        long = "max-query-values",
-        env = "STEWARD_MAX_QUERY_VALUES",
-        value_name = "COUNT",
-        default_value_t = Caps::DEFAULT.query_values
-    )]
-    pub query_values: usize,
+    #[arg(long, env = "STEWARD_MAX_QUERY_VALUES", value_name = "COUNT", default_value_t = 200)]
+    pub max_query_values: usize,
 
     /// The maximum number of bytes that the records of one organization take in the data file.
-    #[arg(
-        long = "organization-quota",
-        env = "STEWARD_ORGANIZATION_QUOTA",
-        value_name = "SIZE",
-        default_value = "4GiB",
-        value_parser = super::parse_size
-    )]
-    pub organization_bytes: usize,
+    #[arg(long, env = "STEWARD_ORGANIZATION_QUOTA", value_name = "SIZE", default_value = "4GiB", value_parser = super::parse_size)]
+    pub organization_quota: usize,
 
     /// The free disk space to keep. With less, changes that add data fail with 503, and changes that delete data
     /// still work. By default 256 MiB, or a twentieth of the file system if that is less.
-    #[arg(
-        long = "disk-reserve",
-        env = "STEWARD_DISK_RESERVE",
-        value_name = "SIZE",
-        value_parser = super::parse_size
-    )]
+    #[arg(long, env = "STEWARD_DISK_RESERVE", value_name = "SIZE", value_parser = super::parse_size)]
     pub disk_reserve: Option<usize>,
-}
-
-impl Caps {
-    /// The limits if the operator sets none.
-    pub const DEFAULT: Self = Self {
-        organizations: 100,
-        projects: 1_000,
-        members: 10_000,
-        roles: 500,
-        dashboards: 100_000,
-        invites: 1_000,
-        query_values: 200,
-        organization_bytes: 4 << 30,
-        disk_reserve: None,
-    };
 }
 
 /// A number of requests in a period.

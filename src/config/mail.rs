@@ -41,18 +41,6 @@ pub struct MailConfig {
     pub smtp_timeout: Duration,
 }
 
-impl Default for MailConfig {
-    fn default() -> Self {
-        Self {
-            smtp_url: None,
-            smtp_from: None,
-            smtp_password_file: None,
-            smtp_ca_file: None,
-            smtp_timeout: Duration::from_secs(30),
-        }
-    }
-}
-
 /// Parses `--smtp-url`. The error messages of clap's own parsers repeat the value, which may contain a password.
 #[derive(Clone)]
 struct SmtpUrlParser;

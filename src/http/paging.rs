@@ -52,7 +52,7 @@ impl Extract for PageParams {
         let client = Client::of(parts, app.proxies());
         let base = client.base_url(app.config().public_url.as_deref()).into_owned();
         let query = parts.uri.query().unwrap_or_default();
-        let most_values = app.config().caps.query_values;
+        let most_values = app.config().caps.max_query_values;
         Self::parse(base, parts.uri.path(), query, most_values)
     }
 }

@@ -35,7 +35,7 @@ impl QueryParams {
     /// # Errors
     /// 400 if a parameter has more different values than the service allows.
     pub fn of(parts: &Parts, app: &App) -> Result<Self> {
-        Self::parse(parts.uri.query().unwrap_or_default(), app.config().caps.query_values)
+        Self::parse(parts.uri.query().unwrap_or_default(), app.config().caps.max_query_values)
     }
 
     /// Parses a query.

@@ -257,11 +257,13 @@ fn tls_connector(config: &MailConfig) -> Result<TlsConnector> {
 
 #[cfg(test)]
 mod tests {
+    use crate::config::Config;
+
     use super::*;
 
     fn config(url: &str, from: &str) -> MailConfig {
         let smtp_url = Some(url.parse().unwrap());
-        MailConfig { smtp_url, smtp_from: Some(from.to_owned()), ..MailConfig::default() }
+        MailConfig { smtp_url, smtp_from: Some(from.to_owned()), ..Config::default().mail }
     }
 
     fn refusal(config: &MailConfig) -> String {

@@ -113,7 +113,7 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
     match operation {
         Operation::OrganizationCreate(options) => create_organization(app, options).await,
         Operation::OrganizationList => {
-            let quota = app.config().caps.organization_bytes;
+            let quota = app.config().caps.organization_quota;
             read_blocking(app, move |tx| list_organizations(tx, quota)).await
         }
         Operation::UserCreate(options) => accounts::create_user(app, options).await,

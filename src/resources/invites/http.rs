@@ -110,6 +110,6 @@ fn invite_config(app: &App) -> InviteConfig {
     InviteConfig {
         ttl: config.invite_ttl,
         sends_mail: app.sends_mail(),
-        max_pending: config.caps.invites,
+        max_pending: config.caps.max_invites,
     }
 }

@@ -99,7 +99,7 @@ async fn accept(
     }
     let user = access.caller.as_ref().map(|caller| caller.user.id);
     let (links, sends_mail, caps) = (app.links().clone(), app.sends_mail(), app.config().caps);
-    let Caps { members, organizations, .. } = caps;
+    let Caps { max_members: members, max_organizations: organizations, .. } = caps;
     let terms = SignupConfig { sends_mail, members, organizations };
     let (tx, now) = (app.store().snapshot()?, app.now());
     let account = super::require_acceptable(&*tx, &links, terms, &sent, user, now)?.taken_over();

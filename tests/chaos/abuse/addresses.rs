@@ -582,7 +582,7 @@ async fn activity_log_shows_deleted_and_replaced_invites_with_address_and_user()
 #[tokio::test]
 async fn pending_invites_of_an_organization_are_limited() {
     let (mut config, clock) = with_clock();
-    config.caps.invites = 3;
+    config.caps.max_invites = 3;
     let workspace = Workspace::with(config).await;
     let path = invites(&workspace, "");
     let sent = |name: &str| json!({ "target_email": format!("{name}@x.example") });

@@ -10,8 +10,8 @@ use super::addresses::handed_over;
 use super::writer::fill as fill_dashboard;
 use crate::prelude::*;
 
-async fn capped(caps: Caps) -> Workspace {
-    Workspace::configured(|config| config.caps = caps).await
+async fn capped(limit: impl FnOnce(&mut Caps)) -> Workspace {
+    Workspace::configured(|config| limit(&mut config.caps)).await
 }
 
 #[track_caller]
@@ -32,7 +32,7 @@ async fn create_until_full(caller: &TestClient, path: &str, most: usize) -> (usi
 
 #[tokio::test]
 async fn organizations_per_user_are_limited() {
-    let workspace = capped(Caps { organizations: 3, ..Caps::DEFAULT }).await;
+    let workspace = capped(|caps| caps.max_organizations = 3).await;
     let owner = &workspace.owner;
     let (created, answer) = create_until_full(owner, "/api/organizations/", 3).await;
     assert_eq!(created, 2, "the first one already existed");
@@ -60,7 +60,7 @@ async fn organizations_per_user_are_limited() {
 
 #[tokio::test]
 async fn projects_and_members_per_organization_are_limited() {
-    let workspace = capped(Caps { projects: 3, members: 2, ..Caps::DEFAULT }).await;
+    let workspace = capped(|caps| (caps.max_projects, caps.max_members) = (3, 2)).await;
     let path = workspace.organization("projects/");
     let (created, answer) = create_until_full(&workspace.owner, &path, 3).await;
     assert_eq!(created, 2, "the first one already existed");
@@ -89,7 +89,7 @@ async fn projects_and_members_per_organization_are_limited() {
 #[tokio::test]
 async fn live_dashboards_per_project_are_limited_for_every_way_of_creating_them() {
     const TOLD: &str = "A project can have at most 3 live dashboards.";
-    let workspace = capped(Caps { dashboards: 3, ..Caps::DEFAULT }).await;
+    let workspace = capped(|caps| caps.max_dashboards = 3).await;
     let (owner, path) = (&workspace.owner, workspace.dashboards(""));
     let (created, answer) = create_until_full(owner, &path, 3).await;
     assert_eq!(created, 3);
@@ -112,7 +112,7 @@ async fn live_dashboards_per_project_are_limited_for_every_way_of_creating_them(
 #[tokio::test]
 async fn live_insights_per_project_are_limited() {
     const TOLD: &str = "A project can have at most 3 live insights.";
-    let workspace = capped(Caps { dashboards: 3, ..Caps::DEFAULT }).await;
+    let workspace = capped(|caps| caps.max_dashboards = 3).await;
     let owner = &workspace.owner;
     let insight = |name: &str| json!({ "type": "INSIGHT", "name": name, "query": { "kind": "Q" } });
     let two = json!([insight("a"), insight("b")]);

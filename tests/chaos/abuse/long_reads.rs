@@ -71,7 +71,7 @@ async fn distinct_values_per_query_parameter_are_limited() {
     ] {
         assert_eq!(workspace.owner.get(&format!("{path}?{query}")).await.status, 200);
     }
-    let workspace = Workspace::configured(|config| config.caps.query_values = 2).await;
+    let workspace = Workspace::configured(|config| config.caps.max_query_values = 2).await;
     let two = workspace.dashboards("?tags=a&tags=b&tags=a");
     assert_eq!(workspace.owner.get(&two).await.status, 200);
     let three = workspace.dashboards("?tags=a&tags=b&tags=c");

@@ -1,6 +1,5 @@
 //! Tests of the quota on the bytes that a tenant stores.
 
-use steward::testing::config::Caps;
 use steward::testing::ids::ActivityId;
 use steward::testing::resources::users;
 use steward::testing::store::FreeSpace;
@@ -15,7 +14,7 @@ const QUOTA: usize = 256 * 1024;
 
 async fn with_quota(bytes: usize) -> Workspace {
     let mut config = Config::default();
-    config.caps = Caps { organization_bytes: bytes, ..Caps::DEFAULT };
+    config.caps.organization_quota = bytes;
     config.metrics = Metrics::enabled();
     Workspace::with(config).await
 }

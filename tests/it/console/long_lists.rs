@@ -127,7 +127,7 @@ async fn member_of_a_large_organization_is_found_for_a_rule_and_as_a_collaborato
 
 #[tokio::test]
 async fn form_of_a_rule_takes_the_id_of_a_role_if_there_are_too_many_to_offer() {
-    let workspace = Workspace::configured(|config| config.caps.roles = 501).await;
+    let workspace = Workspace::configured(|config| config.caps.max_roles = 501).await;
     let roles = workspace.organization("roles/");
     let all = (0..501).map(|number| json!({ "name": format!("r{number:03}") })).collect();
     post_all(&workspace.owner, &roles, all).await;

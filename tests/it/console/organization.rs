@@ -40,7 +40,7 @@ async fn members_create_only_demo_projects() {
 
 #[tokio::test]
 async fn projects_beyond_the_cap_are_not_offered() {
-    let workspace = Workspace::configured(|config| config.caps.projects = 1).await;
+    let workspace = Workspace::configured(|config| config.caps.max_projects = 1).await;
     let new = Visitor::owner(&workspace).await.get(&workspace.page("projects/new/")).await;
     new.assert_shows(200, "New project");
     new.assert_has(&["An organization can have at most 1 projects."]);

@@ -96,7 +96,7 @@ async fn value_of_the_header_is_true_or_false() {
 #[tokio::test]
 async fn errors_are_those_of_the_request() {
     let (mut config, _clock) = with_clock();
-    config.caps.projects = 1;
+    config.caps.max_projects = 1;
     let workspace = Workspace::with(config).await;
     let owner = &workspace.owner;
     let member = workspace.member("ann", Level::Member).await;

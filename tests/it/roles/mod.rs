@@ -150,7 +150,7 @@ async fn whatever_shows_in_a_role_moves_its_version() {
 
 #[tokio::test]
 async fn number_of_roles_of_an_organization_is_limited() {
-    let workspace = Workspace::configured(|config| config.caps.roles = 2).await;
+    let workspace = Workspace::configured(|config| config.caps.max_roles = 2).await;
     let (_, path) = add_role(&workspace, "A").await;
     add_role(&workspace, "B").await;
     let list = workspace.organization("roles/");
