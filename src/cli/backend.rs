@@ -50,13 +50,9 @@ pub(super) enum Access {
 }
 
 /// Opens the file or the copy, or connects to the server that has it open.
-pub(super) async fn connect(
-    place: &Place,
-    cache: usize,
-    access: Access,
-) -> Result<Backend, Failure> {
+pub(super) async fn connect(place: &Place, access: Access) -> Result<Backend, Failure> {
     let (opened, folder) = temporary_copy(place)?;
-    Ok(match open_or_connect(place.file(), || open(&opened, cache, access)).await? {
+    Ok(match open_or_connect(place.file(), || open(&opened, access)).await? {
         Either::Left(store) => Backend::File(store, folder),
         Either::Right(server) => Backend::Server(server),
     })
@@ -86,11 +82,11 @@ pub(super) async fn open_or_connect<T>(
 }
 
 /// Opens the data off the threads of the runtime: a shared database may take a while to answer.
-async fn open(place: &Place, cache: usize, access: Access) -> Result<Store, OpenError> {
-    let (place, fs) = (place.clone(), Config::default().file_system);
+async fn open(place: &Place, access: Access) -> Result<Store, OpenError> {
+    let (place, Config { file_system, page_cache, .. }) = (place.clone(), Config::default());
     let open = move || match (&place, access) {
-        (Place::File(path), Access::Read) => Store::open_to_read(path, cache),
-        _ => Store::open_at(fs, &place, cache),
+        (Place::File(path), Access::Read) => Store::open_to_read(path, page_cache),
+        _ => Store::open_at(file_system, &place, page_cache),
     };
     run_blocking(open).await?
 }
@@ -114,7 +110,7 @@ pub(super) async fn run_operation(
     config: Config,
 ) -> Result<Value, Failure> {
     let access = if operation.only_reads() { Access::Read } else { Access::Write };
-    match connect(place, config.page_cache, access).await? {
+    match connect(place, access).await? {
         Backend::File(store, _folder) => {
             let app = App::new_for_command(store, config)?;
             let answer = perform(&app, operation, progress_bar()).await;

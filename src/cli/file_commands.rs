@@ -33,7 +33,7 @@ const READ_BUFFER_SIZE: usize = 256 * 1024;
 /// Writes a backup. This process writes the file even if the state comes from a server, so that the file belongs to
 /// the command's user and is where that user may write.
 pub(super) async fn backup(place: &Place, file: PathBuf) -> Result<Value, Failure> {
-    let backup = match connect(place, crate::store::DEFAULT_CACHE, Access::Read).await? {
+    let backup = match connect(place, Access::Read).await? {
         Backend::File(store, _folder) => {
             let backup = store.backup(file, record_registry(), progress_bar()).await;
             store.close().await;
@@ -67,7 +67,7 @@ pub(super) async fn export(
     let organization = organization.map(|id| SelectOrganization { id: id.0, select });
     let (registry, progress) = (record_registry(), progress_bar());
     let how = ExportOptions { registry, secrets, organization, folder, progress };
-    let export = match connect(place, crate::store::DEFAULT_CACHE, Access::Read).await? {
+    let export = match connect(place, Access::Read).await? {
         Backend::File(store, _folder) => {
             let export = store.export(how).await;
             store.close().await;
@@ -108,7 +108,7 @@ pub(super) async fn import_organization(
     existing: bool,
 ) -> Result<Value, Failure> {
     let export = open_export(&file)?;
-    let imported = match connect(place, crate::store::DEFAULT_CACHE, Access::Write).await? {
+    let imported = match connect(place, Access::Write).await? {
         Backend::File(store, _folder) => {
             let app = App::new_for_command(store, Config::default())?;
             let imported = app.import_organization(export, existing, progress_bar()).await;

@@ -95,7 +95,6 @@ mod node {
 pub(crate) use changes::batch_diff::CommitsOf;
 pub use changes::write_changes::Change;
 pub use disk::database_address::{looks_like_database_address, mask_database_addresses};
-pub use disk::engine::DEFAULT_CACHE;
 pub use disk::file::{beside, folder_of, follow_link};
 pub use disk::file_names::give_to_owner;
 pub use disk::file_system;
