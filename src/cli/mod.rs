@@ -4,8 +4,6 @@ mod args;
 mod backend;
 mod commands;
 mod config_file;
-#[cfg(test)]
-mod configuration_page;
 mod control;
 mod failure;
 mod file_commands;
