@@ -97,24 +97,10 @@ impl OrganizationId {
 }
 
 /// Returns when an id was made, by the clock of that time. `None` if this service did not make it.
-fn made_at(id: Uuid) -> Option<Timestamp> {
+pub fn made_at(id: Uuid) -> Option<Timestamp> {
     let (seconds, nanos) = id.get_timestamp()?.to_unix();
     let micros = i64::try_from(seconds).ok()?.checked_mul(1_000_000)?;
     Some(Timestamp::from_micros(micros.checked_add(i64::from(nanos) / 1_000)?))
-}
-
-impl InviteId {
-    /// Returns when the invite was created, by the clock of that time. `None` if the id was not made by this service.
-    pub fn created_at(self) -> Option<Timestamp> {
-        made_at(self.0)
-    }
-}
-
-impl ApiKeyId {
-    /// Returns when the key was created, by the clock of that time. `None` if the id was not made by this service.
-    pub fn created_at(self) -> Option<Timestamp> {
-        made_at(self.0)
-    }
 }
 
 ids! {

@@ -12,7 +12,7 @@ mod scopes;
 
 use std::time::Duration;
 
-use crate::ids::ApiKeyId;
+use crate::ids::{ApiKeyId, made_at};
 use crate::input::{FieldType, Name};
 use crate::resources::shared::prelude::*;
 use crate::resources::users::User;
@@ -62,7 +62,7 @@ impl Meta {
     /// Returns whether the key has expired. One with an end that was created while the clock stood ahead is no longer valid,
     /// although its end is far away.
     pub fn is_expired(&self, now: Timestamp) -> bool {
-        let is_current = |end: Timestamp| end.is_end_of_current_since(self.id.created_at(), now);
+        let is_current = |end: Timestamp| end.is_end_of_current_since(made_at(self.id.0), now);
         self.expires_at.is_some_and(|end| !is_current(end))
     }
 }

@@ -9,7 +9,7 @@ mod project_access;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::ids::InviteId;
+use crate::ids::{InviteId, made_at};
 use crate::mail::outbox::{self, Notification};
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
@@ -111,7 +111,7 @@ impl Meta {
     /// Returns whether the invite has expired. One that was created while the clock stood ahead is no longer valid, although
     /// its end is far away.
     pub fn is_expired(&self, now: Timestamp) -> bool {
-        !self.expires_at.is_end_of_current_since(self.id.created_at(), now)
+        !self.expires_at.is_end_of_current_since(made_at(self.id.0), now)
     }
 
     /// Returns whether the end of the invite has passed. While the clock stands behind, an expired invite may become valid
