@@ -14,10 +14,10 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 use serde_json::{Value as Json, json};
 use toml::Value;
 
-use super::Cli;
 use super::config_file::{
     ConfigFile, accepts_numbers, flags, is_named, is_secret, key, mask, serve_command, variable_of,
 };
+use super::{Cli, Failure};
 
 /// A parsed command line with its settings.
 pub(super) struct ParsedArgs {
@@ -45,23 +45,8 @@ pub(super) enum Source {
     Default,
 }
 
-/// The error of an invalid command line or configuration file.
-#[derive(Debug)]
-pub(super) enum ArgsError {
-    /// The command line is invalid, or asks for help.
-    Args(clap::Error),
-    /// The configuration file is invalid. The text is one line.
-    File(String),
-}
-
-impl From<clap::Error> for ArgsError {
-    fn from(error: clap::Error) -> Self {
-        Self::Args(error)
-    }
-}
-
 /// Parses a command line, and the configuration file that `--config` or its environment variable names.
-pub(super) fn parse(mut line: Vec<OsString>) -> Result<ParsedArgs, ArgsError> {
+pub(super) fn parse(mut line: Vec<OsString>) -> Result<ParsedArgs, Failure> {
     let mut whole = root_command();
     whole.build();
     // Ignores errors in this first pass. The second pass, with the file's values, reports them.
@@ -72,9 +57,9 @@ pub(super) fn parse(mut line: Vec<OsString>) -> Result<ParsedArgs, ArgsError> {
         let source = matches.value_source("config");
         let invalid = |text: String| match source {
             Some(ValueSource::EnvVariable) => {
-                ArgsError::File(format!("{text}; STEWARD_CONFIG sets --config"))
+                Failure::Usage(format!("{text}; STEWARD_CONFIG sets --config"))
             }
-            _ => ArgsError::File(text),
+            _ => Failure::Usage(text),
         };
         let read = ConfigFile::read(path, serve_command(&whole)).map_err(invalid)?;
         let (keys, words) = args_from_file(&read, command, matches).map_err(invalid)?;
@@ -163,7 +148,7 @@ fn with_context<'f>(
     path: Option<&Path>,
     keys: &[String],
     variables: impl Iterator<Item = &'f Arg>,
-) -> ArgsError {
+) -> clap::Error {
     let about_values = [
         ErrorKind::InvalidValue,
         ErrorKind::ValueValidation,
@@ -171,7 +156,7 @@ fn with_context<'f>(
         ErrorKind::ArgumentConflict,
     ];
     if !about_values.contains(&error.kind()) {
-        return error.into();
+        return error;
     }
     let (text, kind) = (error.to_string(), error.kind());
     let mut text = text.strip_prefix("error: ").unwrap_or(&text).to_owned();
@@ -182,14 +167,36 @@ fn with_context<'f>(
             .map(|path| format!("{} sets {}", path.display(), keys.join(", "))),
     );
     if sources.is_empty() {
-        return error.into();
+        return error;
     }
     for source in sources {
         text += "\n";
         text += &source;
         text += ".\n";
     }
-    clap::Error::raw(kind, text).into()
+    clap::Error::raw(kind, text)
+}
+
+/// Adds to an error about the configuration where the values of the flags that it names come from.
+pub(super) fn with_sources(
+    failure: Failure,
+    settings: &[ArgValue],
+    file: Option<&Path>,
+) -> Failure {
+    if !failure.is_of_configuration() {
+        return failure;
+    }
+    let text = failure.to_string();
+    let named = settings.iter().filter(|setting| is_named(&setting.flag, &text));
+    let sources = named.filter_map(|setting| match (setting.source, file) {
+        (Source::Environment, _) => variable_of(&setting.flag),
+        (Source::File, Some(file)) => {
+            Some(format!("{} sets {}", file.display(), key(&setting.flag)))
+        }
+        _ => None,
+    });
+    let sources: Vec<_> = sources.collect();
+    Failure::Usage([vec![text], sources].concat().join("; "))
 }
 
 impl ArgValue {

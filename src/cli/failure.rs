@@ -2,21 +2,20 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use crate::base::error::Error;
 use crate::config::INVALID_CONFIGURATION;
 use crate::store::{OpenError, mask_database_addresses};
 
-use super::args::{ArgValue, Source};
-use super::config_file::{is_named, key, variable_of};
-
 /// The exit code for an invalid command line or configuration: a retry would fail too.
 const EXIT_USAGE: u8 = 2;
 
 /// The error of a command, as one line.
+#[derive(Debug)]
 pub(super) enum Failure {
+    /// The command line is not valid, or asks for help.
+    Args(clap::Error),
     /// The data cannot be opened, or an operation is refused.
     Data(OpenError),
     /// The command line or the configuration is invalid.
@@ -30,36 +29,19 @@ impl Failure {
         Self::Other(format!("the output could not be written to stdout: {error}"))
     }
 
-    /// Adds to an error about the configuration where the values of the flags that it names come from.
-    pub(super) fn with_sources(self, settings: &[ArgValue], file: Option<&Path>) -> Self {
-        if !self.is_of_configuration() {
-            return self;
-        }
-        let text = self.to_string();
-        let mut sources = Vec::new();
-        for setting in settings.iter().filter(|setting| is_named(&setting.flag, &text)) {
-            let source = match (setting.source, file) {
-                (Source::Environment, _) => variable_of(&setting.flag),
-                (Source::File, Some(file)) => {
-                    Some(format!("{} sets {}", file.display(), key(&setting.flag)))
-                }
-                _ => None,
-            };
-            sources.extend(source);
-        }
-        Self::Usage([vec![text], sources].concat().join("; "))
-    }
-
-    /// Writes the error to stderr, and returns the exit code.
+    /// Writes the error to stderr, or the help to stdout, and returns the exit code.
     pub(super) fn report(&self) -> ExitCode {
+        if let Self::Args(error) = self {
+            return show_usage(error);
+        }
         complain(&self.to_string());
         if self.is_of_configuration() { ExitCode::from(EXIT_USAGE) } else { ExitCode::FAILURE }
     }
 
     /// Whether a retry would fail until somebody changes the command line or the configuration.
-    fn is_of_configuration(&self) -> bool {
+    pub(super) fn is_of_configuration(&self) -> bool {
         match self {
-            Self::Usage(_) | Self::Data(OpenError::DatabaseSetting { .. }) => true,
+            Self::Args(_) | Self::Usage(_) | Self::Data(OpenError::DatabaseSetting { .. }) => true,
             Self::Data(OpenError::Refused(error)) => error.code() == INVALID_CONFIGURATION,
             Self::Data(_) | Self::Other(_) => false,
         }
@@ -69,9 +51,16 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Args(error) => error.fmt(f),
             Self::Data(error) => error.fmt(f),
             Self::Usage(text) | Self::Other(text) => f.write_str(text),
         }
+    }
+}
+
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Self {
+        Self::Args(error)
     }
 }
 
@@ -95,7 +84,7 @@ impl From<io::Error> for Failure {
 
 /// Prints what is wrong with a command line, or the help or the version that it asks for. Returns the exit code. The message
 /// may repeat words of the command line and values of variables, and never shows the address of a database among them.
-pub(super) fn show_usage(error: &clap::Error) -> ExitCode {
+fn show_usage(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
         let text = error.to_string();
         let given = std::env::args_os().chain(std::env::vars_os().map(|(_, value)| value));

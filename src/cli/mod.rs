@@ -27,7 +27,7 @@ use crate::net::trust_anchors::{client_config, read_certificates};
 use crate::operator::Operation;
 use crate::store::{Place, follow_link};
 
-use args::{ArgValue, ArgsError, ParsedArgs};
+use args::{ArgValue, ParsedArgs};
 use backend::run_operation;
 use commands::{
     ConsoleCommand, Init, InviteCommand, KeyCommand, MailCommand, OrganizationCommand,
@@ -228,32 +228,18 @@ const EVENT_INTERVAL: u32 = 4;
 /// Runs the command line. The exit code is 0 on success, 1 on failure (with one line on stderr), and 2 if the command
 /// line or the configuration is invalid.
 pub fn main() -> ExitCode {
-    let asked = match args::parse(std::env::args_os().collect()) {
-        Ok(asked) => asked,
-        Err(ArgsError::Args(error)) => return failure::show_usage(&error),
-        Err(ArgsError::File(text)) => return Failure::Usage(text).report(),
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .event_interval(EVENT_INTERVAL)
-        .enable_all()
-        .build();
-    let outcome = match runtime {
-        Ok(runtime) => {
-            let outcome = runtime.block_on(run(asked));
-            // Does not wait for the task that opens the data file: a stop signal may arrive before it is done.
-            runtime.shutdown_background();
-            outcome
-        }
-        Err(error) => Err(error.into()),
-    };
-    outcome.unwrap_or_else(|failure| failure.report())
+    run().unwrap_or_else(|failure| failure.report())
 }
 
-async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
-    let ParsedArgs { cli, settings, warning } = args;
+fn run() -> Result<ExitCode, Failure> {
+    let ParsedArgs { cli, settings, warning } = args::parse(std::env::args_os().collect())?;
     let file = cli.config.clone();
-    let outcome = execute(cli, &settings, warning).await;
-    outcome.map_err(|failure| failure.with_sources(&settings, file.as_deref()))
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.event_interval(EVENT_INTERVAL).enable_all().build()?;
+    let outcome = runtime.block_on(execute(cli, &settings, warning));
+    // Does not wait for the task that opens the data file: a stop signal may arrive before it is done.
+    runtime.shutdown_background();
+    outcome.map_err(|failure| args::with_sources(failure, &settings, file.as_deref()))
 }
 
 async fn execute(
