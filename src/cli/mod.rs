@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::builder::FalseyValueParser;
 use clap::{Parser, Subcommand};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::config::{Config, data_place, file_path, output_path};
 use crate::ids::OrganizationId;
@@ -251,15 +251,19 @@ async fn execute(
         failure::complain(warning);
     }
     // These commands need no data.
-    match &cli.command {
-        Command::Config(_) => return print_config(settings, cli.config.as_deref(), cli.json),
-        Command::Completions(completions) => {
-            output::print_bytes(&completions.script())?;
-            return Ok(ExitCode::SUCCESS);
+    let printed = match &cli.command {
+        Command::Config(_) if cli.json => output::print(&args::to_json(settings), true),
+        Command::Config(_) => {
+            output::print_bytes(args::to_toml(settings, cli.config.as_deref()).as_bytes())
         }
-        Command::Man(manual) => return print_man_pages(manual.folder.as_deref(), cli.json),
-        _ => {}
-    }
+        Command::Completions(completions) => completions.print(),
+        Command::Man(manual) => manual.print(cli.json),
+        _ => return execute_on_data(cli, warning).await,
+    };
+    printed.map(|()| ExitCode::SUCCESS)
+}
+
+async fn execute_on_data(cli: Cli, warning: Option<String>) -> Result<ExitCode, Failure> {
     let place = cli.place()?;
     let Cli { json, command, .. } = cli;
     if let Command::Serve(serve) = command {
@@ -329,31 +333,4 @@ async fn perform(command: Command, place: &Place) -> Result<Option<Value>, Failu
         Command::Restore { file } => return file_commands::restore(place, file).await.map(Some),
     };
     run_operation(place, operation, config).await.map(Some)
-}
-
-/// Prints the configuration of `serve`.
-fn print_config(
-    settings: &[ArgValue],
-    file: Option<&Path>,
-    json: bool,
-) -> Result<ExitCode, Failure> {
-    if json {
-        output::print(&args::to_json(settings), true)?;
-    } else {
-        output::print_bytes(args::to_toml(settings, file).as_bytes())?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn print_man_pages(folder: Option<&Path>, json: bool) -> Result<ExitCode, Failure> {
-    let pages = man_pages::pages()?;
-    let Some(folder) = folder else {
-        output::print_bytes(&man_pages::concatenate(&pages))?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    man_pages::write(&pages, folder)
-        .map_err(|error| Failure::Other(format!("{}: {error}", folder.display())))?;
-    let written = json!({ "folder": folder.display().to_string(), "pages": pages.len() });
-    output::print(&written, json)?;
-    Ok(ExitCode::SUCCESS)
 }
