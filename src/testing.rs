@@ -17,20 +17,12 @@ pub mod fair_queue {
     pub use crate::fair::fair_queue::Consumer;
 }
 pub mod http {
-    pub mod client {
-        pub use crate::http::client::Peer;
-    }
-    pub mod form {
-        pub use crate::http::form::Form;
-    }
+    pub use crate::http::client::Peer;
+    pub use crate::http::form::Form;
+    pub use crate::http::openapi::build_document;
+    pub use crate::http::routes::{PageAccess, PageSpec, RouteSpec};
     pub mod logging {
         pub use crate::http::logging::{LogFormat, init};
-    }
-    pub mod openapi {
-        pub use crate::http::openapi::build_document;
-    }
-    pub mod routes {
-        pub use crate::http::routes::{PageAccess, PageSpec, RouteSpec};
     }
 }
 pub mod idempotency {
@@ -53,22 +45,12 @@ pub mod leases {
     pub use crate::leases::{LeaseWatch, list};
 }
 pub mod mail {
-    pub mod compose {
-        pub use crate::mail::compose::{ComposeMail, Composed, Delivery, MailContent};
-    }
-    pub mod outbox {
-        pub use crate::mail::outbox::{Notification, OutboxMessage, cancel, enqueue, queued_count};
-    }
-    pub mod pace {
-        pub use crate::mail::pace::{Pace, PaceKey};
-    }
-    pub mod smtp {
-        pub use crate::mail::smtp::Mailer;
-        pub use crate::mail::wire::SendError;
-    }
-    pub mod worker {
-        pub use crate::mail::worker::MailWorker;
-    }
+    pub use crate::mail::compose::{ComposeMail, Composed, Delivery, MailContent};
+    pub use crate::mail::outbox::{Notification, OutboxMessage, cancel, enqueue, queued_count};
+    pub use crate::mail::pace::{Pace, PaceKey};
+    pub use crate::mail::smtp::Mailer;
+    pub use crate::mail::wire::SendError;
+    pub use crate::mail::worker::MailWorker;
 }
 pub mod metrics {
     pub use crate::metrics::{Metrics, Series};
@@ -79,12 +61,8 @@ pub mod operator {
 pub mod resources {
     pub use crate::resources::record_registry;
     pub mod access_controls {
-        pub mod levels {
-            pub use crate::resources::access_controls::levels::AccessLevel;
-        }
-        pub mod rules {
-            pub use crate::resources::access_controls::rules::{AccessRule, BY_MEMBER, BY_ROLE};
-        }
+        pub use crate::resources::access_controls::levels::AccessLevel;
+        pub use crate::resources::access_controls::rules::{AccessRule, BY_MEMBER, BY_ROLE};
     }
     pub mod activity {
         pub use crate::resources::activity::{Detail, Entry, Fields, Meta, NO_ORGANIZATION};
@@ -108,15 +86,10 @@ pub mod resources {
         pub use crate::resources::collaborators::{BY_USER, Collaborator};
     }
     pub mod dashboards {
-        pub use crate::resources::dashboards::{BY_NAME, Dashboard, Details};
-        pub mod deletions {
-            pub use crate::resources::dashboards::deletions::{BY_TIME, Deletion};
-        }
+        pub use crate::resources::dashboards::deletions::Deletion;
+        pub use crate::resources::dashboards::{Dashboard, Details};
         pub mod insights {
             pub use crate::resources::dashboards::insights::{Fields, Insight, delete};
-        }
-        pub mod texts {
-            pub use crate::resources::dashboards::texts::Text;
         }
         pub mod tiles {
             pub use crate::resources::dashboards::tiles::{
@@ -153,15 +126,9 @@ pub mod resources {
         };
     }
     pub mod shared {
-        pub mod access_objects {
-            pub use crate::resources::shared::access_objects::{Kind, Object};
-        }
-        pub mod access_subject {
-            pub use crate::resources::shared::access_subject::Subject;
-        }
-        pub mod import_mark {
-            pub use crate::resources::shared::import_mark::{Attempt, ImportMark};
-        }
+        pub use crate::resources::shared::access_objects::{Kind, Object};
+        pub use crate::resources::shared::access_subject::Subject;
+        pub use crate::resources::shared::import_mark::{Attempt, ImportMark};
     }
     pub mod sharing {
         pub use crate::resources::sharing::{Sharing, SharingTokens};
@@ -181,23 +148,19 @@ pub mod router {
     pub use crate::router::{router, routes};
 }
 pub mod secret {
-    pub use crate::base::secret::{Purpose, Seed, SigningSecret};
+    pub use crate::base::secret::Seed;
 }
 pub mod state {
     pub use crate::app::{ImportedOrganization, PageKey};
 }
 pub mod store {
+    pub use crate::store::file_system::{FileIdentity, FileSystem, FreeBytes, FsFile};
+    pub use crate::store::schema::FORMAT;
     pub use crate::store::{
         BoundedRead, Cell, ExportOptions, FreeSpace, Imported, Key, OpenError, Order, Place,
         PreparedRestore, Progress, Raw, Record, SelectOrganization, SentCopy, Snapshot,
         StagedExport, Store, Table, Tx, Window, WriteTx, beside, canonical_line, import, receive,
     };
-    pub mod file_system {
-        pub use crate::store::file_system::{FileIdentity, FileSystem, FreeBytes, FsFile};
-    }
-    pub mod schema {
-        pub use crate::store::schema::FORMAT;
-    }
 }
 pub mod time {
     pub use crate::base::time::{Clock, ManualClock, Timestamp};

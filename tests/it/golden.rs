@@ -14,7 +14,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use redb::{ReadableDatabase, ReadableTableMetadata, TableHandle};
 use steward::testing::resources::sessions::Fields as Browser;
-use steward::testing::store::schema::FORMAT;
+use steward::testing::store::FORMAT;
 
 use crate::exports::Everything;
 use crate::support::prelude::*;

@@ -9,11 +9,10 @@ use steward::testing::error::{Error, Result};
 use steward::testing::http::logging::{self, LogFormat};
 use steward::testing::ids::{InviteId, OutboxMessageId};
 use steward::testing::leases::LeaseWatch;
-use steward::testing::mail::compose::{ComposeMail, Composed, Delivery, MailContent};
-use steward::testing::mail::outbox::{self, Notification, OutboxMessage};
-use steward::testing::mail::pace::{Pace, PaceKey};
-use steward::testing::mail::smtp::Mailer;
-use steward::testing::mail::worker::MailWorker;
+use steward::testing::mail::{
+    self, ComposeMail, Composed, Delivery, MailContent, MailWorker, Mailer, Notification,
+    OutboxMessage, Pace, PaceKey,
+};
 use steward::testing::metrics::Series;
 use steward::testing::store::Snapshot;
 use steward::{CreatedWorkspace, InitialRecords, create};
@@ -241,7 +240,7 @@ async fn post_into(
 ) -> OutboxMessageId {
     let id = OutboxMessageId(unique());
     let written =
-        store.write(move |tx| outbox::enqueue(tx, id, organization, about.clone(), now)).await;
+        store.write(move |tx| mail::enqueue(tx, id, organization, about.clone(), now)).await;
     written.unwrap();
     id
 }
@@ -524,7 +523,7 @@ async fn single_mail_of_an_organization_does_not_wait_for_a_thousand_of_others()
         .collect();
     let queued = office.app.store().write(move |tx| {
         mails.iter().try_for_each(|(id, organization, about)| {
-            outbox::enqueue(tx, *id, *organization, about.clone(), START)
+            mail::enqueue(tx, *id, *organization, about.clone(), START)
         })
     });
     queued.await.unwrap();
@@ -631,7 +630,7 @@ async fn waiting_message_is_not_written_again_and_not_sent_once_it_is_cancelled(
     let tx = office.app.store().snapshot().unwrap();
     assert_eq!(tx.view::<OutboxMessage, _>(&second, |row| Ok(row.version)).unwrap(), Some(1));
     drop(tx);
-    office.app.store().write(move |tx| outbox::cancel(tx, second)).await.unwrap();
+    office.app.store().write(move |tx| mail::cancel(tx, second)).await.unwrap();
     office.clock.advance(MINUTE);
     office.rests().await;
     office.ends().await;
@@ -645,7 +644,7 @@ async fn message_cancelled_during_delivery_does_not_return() {
         let to = format!("{manner:?}@corp.example");
         let id = office.post(&to).await;
         office.sends_to(&to).await;
-        office.app.store().write(move |tx| outbox::cancel(tx, id)).await.unwrap();
+        office.app.store().write(move |tx| mail::cancel(tx, id)).await.unwrap();
         office.server.release();
         // Mails that were, or may have been, accepted count.
         office.remembers(attempts).await;
@@ -688,7 +687,7 @@ async fn service_wakes_the_mail_worker_for_new_messages() {
     for _ in 0..3 {
         // The invite does not exist, so the mail worker deletes the message without sending it.
         let (id, about) = (OutboxMessageId(unique()), invite(ANN));
-        app.operate(move |tx, now| outbox::enqueue(tx, id, organization(), about.clone(), now))
+        app.operate(move |tx, now| mail::enqueue(tx, id, organization(), about.clone(), now))
             .await
             .unwrap();
         let find = || app.store().snapshot().unwrap().find::<OutboxMessage>(&id).unwrap();
@@ -786,7 +785,7 @@ async fn closed_with(names: &[&str]) -> (TempDir, PathBuf) {
 /// Asserts that the file has no problems, that no message waits, and that this many mails were sent.
 async fn all_was_sent(path: &Path, count: usize) {
     let app = checked(path).await;
-    assert_eq!(outbox::queued_count(&app.store().snapshot().unwrap()).unwrap(), 0);
+    assert_eq!(mail::queued_count(&app.store().snapshot().unwrap()).unwrap(), 0);
     assert_eq!(remembered(&app), count);
     app.close().await;
 }

@@ -12,7 +12,7 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method};
 use jsonschema::{Draft, Registry, Validator};
 use serde_json::{Value, json};
-use steward::testing::http::openapi::build_document;
+use steward::testing::http::build_document;
 use steward::testing::router::routes;
 
 /// The URI of the document, for references in it.

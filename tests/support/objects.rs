@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::http::routes::RouteSpec;
+use steward::testing::http::RouteSpec;
 use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 use steward::testing::router::routes;

@@ -14,20 +14,18 @@ pub use futures_util::stream;
 pub use proptest::test_runner::{Config as Cases, TestRunner};
 pub use serde_json::{Map, Value, json};
 pub use steward::testing::config::Switch;
-pub use steward::testing::http::routes::{PageAccess, RouteSpec};
+pub use steward::testing::http::{PageAccess, RouteSpec};
 pub use steward::testing::idempotency::StoredResponse;
 pub use steward::testing::ids::{
     DashboardId, InsightId, OrganizationId, ProjectId, RoleId, UserId,
 };
 pub use steward::testing::metrics::Metrics;
 pub use steward::testing::operator::{Operation, UserOptions, perform};
-pub use steward::testing::resources::access_controls::levels::AccessLevel;
-pub use steward::testing::resources::access_controls::rules::AccessRule;
+pub use steward::testing::resources::access_controls::{AccessLevel, AccessRule};
 pub use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 pub use steward::testing::resources::dashboards::Dashboard;
 pub use steward::testing::resources::members::Membership;
-pub use steward::testing::resources::shared::access_objects::Kind;
-pub use steward::testing::resources::shared::access_subject::Subject;
+pub use steward::testing::resources::shared::{Kind, Subject};
 pub use steward::testing::resources::users::User;
 pub use steward::testing::resources::{cascade_delete, record_registry};
 pub use steward::testing::router::{router, routes};

@@ -11,8 +11,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use steward::testing::store::file_system::{FileIdentity, FileSystem, FreeBytes, FsFile};
-use steward::testing::store::{OpenError, Store};
+use steward::testing::store::{FileIdentity, FileSystem, FreeBytes, FsFile, OpenError, Store};
 
 const SECTOR: usize = 512;
 

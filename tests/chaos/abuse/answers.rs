@@ -11,7 +11,7 @@ use bytes::Bytes;
 use flate2::read::GzDecoder;
 use futures_util::{FutureExt, StreamExt, stream};
 use http_body_util::BodyExt;
-use steward::testing::http::client::Peer;
+use steward::testing::http::Peer;
 use tower::ServiceExt;
 
 use super::writer::hold;

@@ -7,7 +7,7 @@ use std::net::{IpAddr, TcpStream};
 use axum::Router;
 use axum::extract::{Extension, State};
 use axum::routing::get;
-use steward::testing::http::client::Peer;
+use steward::testing::http::Peer;
 use steward::{ServerLimits, serve};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};

@@ -1,8 +1,7 @@
 //! Tests that nobody can flood a mailbox, the outbox or the DNS.
 
 use steward::testing::ids::{InviteId, OutboxMessageId};
-use steward::testing::mail::outbox::{Notification, OutboxMessage};
-use steward::testing::mail::pace::{Pace, PaceKey};
+use steward::testing::mail::{Notification, OutboxMessage, Pace, PaceKey};
 use steward::testing::resources::users::User;
 use steward::testing::time::ManualClock;
 use uuid::Uuid;

@@ -1,7 +1,7 @@
 //! Tests that a removed member's permissions are deleted, a limited number of them in one transaction.
 
 use steward::testing::error::Result;
-use steward::testing::resources::access_controls::rules::AccessRule;
+use steward::testing::resources::access_controls::AccessRule;
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::members::{self, Membership};
 use steward::testing::resources::users;

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use futures_util::future::join;
 use futures_util::poll;
 use steward::testing::error::Result;
-use steward::testing::resources::shared::access_objects::Object;
+use steward::testing::resources::shared::Object;
 use steward::testing::state::PageKey;
 
 use super::metered;

@@ -1,6 +1,6 @@
 //! Access rules that name a role, on one dashboard and on all of them.
 
-use steward::testing::resources::access_controls::rules::BY_ROLE;
+use steward::testing::resources::access_controls::BY_ROLE;
 
 use crate::dashboards::access::whole;
 use crate::support::prelude::*;

@@ -1,6 +1,6 @@
 //! Who may open a page: a row of the route table is covered as soon as the table declares it.
 
-use steward::testing::http::routes::PageSpec;
+use steward::testing::http::PageSpec;
 
 use crate::support::prelude::*;
 

@@ -8,12 +8,12 @@ use std::io::Read;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use steward::testing::bootstrap;
-use steward::testing::mail::pace::{Pace, PaceKey};
+use steward::testing::mail::{Pace, PaceKey};
 use steward::testing::resources::api_keys::ApiKeyUse;
 use steward::testing::resources::cascade_delete::PendingDeletion;
 use steward::testing::resources::invites::InviteMail;
 use steward::testing::resources::roles::PendingListing;
-use steward::testing::resources::shared::import_mark::ImportMark;
+use steward::testing::resources::shared::ImportMark;
 use steward::testing::store::{
     ExportOptions, Imported, OpenError, Place, SentCopy, canonical_line, receive,
 };

@@ -7,7 +7,7 @@ use steward::testing::resources::api_keys::ApiKey;
 use steward::testing::resources::cascade_delete::delete_batch;
 use steward::testing::resources::relocation::{Batches, Plan, select};
 use steward::testing::resources::roles::continue_listing;
-use steward::testing::resources::shared::import_mark::{Attempt, ImportMark};
+use steward::testing::resources::shared::{Attempt, ImportMark};
 use steward::testing::secret::Seed;
 use steward::testing::state::ImportedOrganization;
 use steward::testing::store::{Cell, ExportOptions, OpenError, SelectOrganization, StagedExport};

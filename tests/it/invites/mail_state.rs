@@ -176,7 +176,7 @@ async fn mail_that_was_refused_for_three_days_has_failed_with_the_last_reply() {
     scene.clock.advance(Duration::from_hours(73));
     let waits = || {
         scene.workspace.app.store().snapshot().ok().and_then(|tx| {
-            steward::testing::mail::outbox::queued_count(&tx).ok().filter(|count| *count == 0)
+            steward::testing::mail::queued_count(&tx).ok().filter(|count| *count == 0)
         })
     };
     eventually("the mail is given up", waits).await;

@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use futures_util::poll;
-use steward::testing::mail::outbox::OutboxMessage;
+use steward::testing::mail::OutboxMessage;
 
 use super::{PAST_A_LEASE, end, has_none, holder, is_held_by};
 use crate::support::prelude::*;

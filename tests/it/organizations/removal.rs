@@ -4,15 +4,14 @@
 use std::ops::ControlFlow;
 
 use steward::testing::ids::CollaboratorId;
-use steward::testing::resources::access_controls::rules;
+use steward::testing::resources::access_controls;
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::collaborators::{self, Collaborator};
-use steward::testing::resources::dashboards::Details;
-use steward::testing::resources::dashboards::deletions::Deletion;
 use steward::testing::resources::dashboards::tiles::Tile;
+use steward::testing::resources::dashboards::{Deletion, Details};
 use steward::testing::resources::projects::grants::{self, Grant};
 use steward::testing::resources::projects::{Project, Settings};
-use steward::testing::resources::shared::access_objects::Object;
+use steward::testing::resources::shared::Object;
 use steward::testing::resources::sharing::Sharing;
 use steward::testing::resources::users;
 use steward::testing::store::Raw;
@@ -447,7 +446,7 @@ async fn leaving_member_leaves_no_records_during_a_project_deletion() {
         let of = (organization, user);
         [
             tx.exists::<Membership>(&of).expect("read"),
-            !tx.keys(&rules::BY_MEMBER, &of, 1).expect("read").is_empty(),
+            !tx.keys(&access_controls::BY_MEMBER, &of, 1).expect("read").is_empty(),
             !tx.keys(&collaborators::BY_USER, &of, 1).expect("read").is_empty(),
             !tx.keys(&grants::BY_USER, &of, 1).expect("read").is_empty(),
         ]

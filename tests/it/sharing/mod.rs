@@ -3,7 +3,7 @@
 mod insights;
 mod shared;
 
-use steward::testing::resources::shared::access_objects::Object;
+use steward::testing::resources::shared::Object;
 use steward::testing::resources::sharing::{Sharing, SharingTokens};
 
 use crate::support::prelude::*;

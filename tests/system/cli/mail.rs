@@ -2,8 +2,7 @@
 
 use steward::testing::config::MailConfig;
 use steward::testing::ids::OutboxMessageId;
-use steward::testing::mail::compose::MailContent;
-use steward::testing::mail::smtp::{Mailer, SendError};
+use steward::testing::mail::{MailContent, Mailer, SendError};
 use tempfile::TempDir;
 use tokio_rustls::rustls::ServerConfig;
 use uuid::Uuid;
