@@ -92,18 +92,9 @@ impl Lease {
     }
 }
 
-/// Takes the leases of `duties` that are free, and renews those of `holder` that are due. Returns the leases of all of them.
-fn claim(
-    tx: &mut WriteTx<'_>,
-    duties: &[Duty],
-    holder: &Holder,
-    now: Timestamp,
-) -> Result<Vec<Lease>> {
-    duties.iter().map(|duty| claim_one(tx, *duty, holder, now)).collect()
-}
-
-/// A lease that needs no change is not written: the commit would wake the other nodes.
-fn claim_one(tx: &mut WriteTx<'_>, duty: Duty, holder: &Holder, now: Timestamp) -> Result<Lease> {
+/// Takes the lease of `duty` if it is free, or renews it if `holder` has it and that is due. Returns the lease. If it needs
+/// no change it is not written: the commit would wake the other nodes.
+fn claim(tx: &mut WriteTx<'_>, duty: Duty, holder: &Holder, now: Timestamp) -> Result<Lease> {
     let duty = duty.name().to_owned();
     if let Some(lease) = tx.find::<Lease>(&duty)?
         && lease.is_valid(now)
@@ -167,10 +158,7 @@ impl LeaseRenewal {
 
     /// Returns what a worker with this duty needs.
     pub fn watch(&self, duty: Duty) -> LeaseWatch {
-        match &self.held {
-            None => LeaseWatch::unneeded(),
-            Some(held) => LeaseWatch::of(duty, held.clone()),
-        }
+        LeaseWatch { held: self.held.clone().map(|held| (duty, held)) }
     }
 
     /// Releases the leases, so that another node takes them at once. Concurrent calls wait too.
@@ -236,7 +224,10 @@ impl Claims {
     async fn claim(&self) -> Result<Timestamp> {
         let foreign_changes = self.held.borrow().foreign_changes;
         let (duties, holder, now) = (self.duties, self.holder.clone(), self.clock.now());
-        let leases = self.store.write(move |tx| claim(tx, duties, &holder, now)).await?;
+        let claim_all = move |tx: &mut WriteTx<'_>| -> Result<Vec<_>> {
+            duties.iter().map(|duty| claim(tx, *duty, &holder, now)).collect()
+        };
+        let leases = self.store.write(claim_all).await?;
         self.held.send_modify(|held| {
             // Otherwise another node may have taken a lease since, and the listener has woken this task.
             if held.foreign_changes == foreign_changes {
@@ -311,10 +302,6 @@ impl LeaseWatch {
     /// Returns the watch of a worker on a data file, which needs no lease.
     pub const fn unneeded() -> Self {
         Self { held: None }
-    }
-
-    const fn of(duty: Duty, held: watch::Receiver<HeldLeases>) -> Self {
-        Self { held: Some((duty, held)) }
     }
 
     /// Whether this process may work at `now`, and for this time afterwards.

@@ -36,8 +36,8 @@ impl Leases {
 
     /// Claims the lease of mail, and returns who has it and when it ends.
     async fn claim(&self, number: u128, now: Timestamp) -> (u128, Timestamp) {
-        let claimed = self.store.write(move |tx| claim(tx, &[Duty::Mail], &holder(number), now));
-        let lease = claimed.await.expect("a lease").remove(0);
+        let claimed = self.store.write(move |tx| claim(tx, Duty::Mail, &holder(number), now));
+        let lease = claimed.await.expect("a lease");
         (lease.holder.process.as_u128(), lease.expires_at)
     }
 }
@@ -86,7 +86,7 @@ async fn lease_of_a_clock_that_was_years_ahead_does_not_count() {
 #[tokio::test]
 async fn worker_with_a_lease_that_ends_soon_waits_for_its_renewal() {
     let (show, shown) = channel::channel(HeldLeases::default());
-    let mut lease = LeaseWatch::of(Duty::Mail, shown);
+    let mut lease = LeaseWatch { held: Some((Duty::Mail, shown)) };
     assert!(!lease.is_held_for(Duration::ZERO, START));
     let shows = |end: Timestamp| {
         show.send_modify(|held| held.ends = BTreeMap::from([(Duty::Mail, end)]));
@@ -99,7 +99,7 @@ async fn worker_with_a_lease_that_ends_soon_waits_for_its_renewal() {
     assert!(!waiting.is_finished());
     shows(START.plus(SECOND * 31));
     assert!(waiting.await.expect("a task"));
-    let mut other = LeaseWatch::of(Duty::Maintenance, show.subscribe());
+    let mut other = LeaseWatch { held: Some((Duty::Maintenance, show.subscribe())) };
     drop(show);
     let clock = Clock::Manual(ManualClock::at(START));
     assert!(!other.wait_until_held_for(Duration::ZERO, &clock).await);
