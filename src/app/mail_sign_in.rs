@@ -218,7 +218,7 @@ impl MailSender {
                 }
                 Err(failure) => {
                     self.failed.increment(1);
-                    let error = failure.redacted(&to);
+                    let error = failure.redacted();
                     tracing::warn!(%user, attempt, %error, "could not send a sign-in mail");
                 }
             }

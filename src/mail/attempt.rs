@@ -247,7 +247,7 @@ impl OutboxSender {
         match self.mailer.send(*id, to, content, self.clock.now()).await {
             Ok(_) => Outcome::Accepted,
             Err(failure) => {
-                let (unsure, error) = (failure.may_be_delivered, failure.redacted(to));
+                let (unsure, error) = (failure.may_be_delivered, failure.redacted());
                 tracing::warn!(outbox_message = %id, %organization, attempts, unsure, %error, "could not send a mail");
                 Outcome::Failed { unsure, reason: failure.reason }
             }

@@ -20,8 +20,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::config::{Protection, SmtpUrl};
 
-use super::compose::to_ascii_address;
-use super::mailbox::mask;
+use super::mailbox::mask_addresses;
 
 /// An error of the SMTP dialogue.
 #[derive(Debug)]
@@ -239,11 +238,9 @@ impl SendError {
         Self { line: line.into(), reason: reason.to_owned(), may_be_delivered: false }
     }
 
-    /// Returns the line for the log, with the recipient's address masked.
-    pub fn redacted(&self, to: &str) -> String {
-        let written = to_ascii_address(to).map(|address| address.to_string());
-        let known = written.as_deref().into_iter().chain([to]).filter(|known| !known.is_empty());
-        known.fold(self.line.clone(), |line, address| mask(&line, address))
+    /// Returns the line for the log, without addresses.
+    pub fn redacted(&self) -> String {
+        mask_addresses(&self.line)
     }
 }
 
