@@ -195,10 +195,14 @@ impl OutboxSender {
         self.lease.is_held_for(MIN_LEASE, self.clock.now())
     }
 
+    /// Waits until the worker stops.
+    pub(super) async fn stopped(&self) {
+        let _ = self.stopped.clone().changed().await;
+    }
+
     /// Waits after an error, unless the worker stops.
     pub(super) async fn pause(&self) {
-        let mut stopped = self.stopped.clone();
-        let _ = tokio::time::timeout(RETRY_DELAY, stopped.changed()).await;
+        let _ = tokio::time::timeout(RETRY_DELAY, self.stopped()).await;
     }
 
     /// Reads from a new snapshot, off the request threads.

@@ -88,21 +88,9 @@ impl MailWorker {
         let outbox = store.watch(&[Table::Outbox]);
         let current = Arc::new(CurrentMails::default());
         let (stop, stopped) = watch::channel(());
-        let worker = WorkerTask {
-            lease: lease.clone(),
-            outbox: outbox.clone(),
-            current: Arc::clone(&current),
-            stopped: stopped.clone(),
-            sender: Arc::new(OutboxSender {
-                store,
-                clock,
-                mailer,
-                composer,
-                lease,
-                metrics,
-                stopped,
-            }),
-        };
+        let sender = OutboxSender { store, clock, mailer, composer, lease, metrics, stopped };
+        let (sender, mails) = (Arc::new(sender), Arc::clone(&current));
+        let worker = WorkerTask { sender, outbox: outbox.clone(), current: mails };
         Self { outbox, current, task: Mutex::new(Some((stop, spawn(worker.run())))) }
     }
 
@@ -134,14 +122,12 @@ impl MailWorker {
 /// The state of the worker's task.
 struct WorkerTask {
     sender: Arc<OutboxSender>,
-    lease: LeaseWatch,
     outbox: Watch,
     current: Arc<CurrentMails>,
-    stopped: watch::Receiver<()>,
 }
 
 impl WorkerTask {
-    async fn run(mut self) {
+    async fn run(self) {
         let mut attempts = JoinSet::new();
         while !self.sender.is_stopped() {
             if !self.sender.has_lease() {
@@ -150,7 +136,7 @@ impl WorkerTask {
             }
             match self.begin_attempts(&mut attempts).await {
                 Ok(next_at) => tokio::select! {
-                    _ = self.stopped.changed() => {}
+                    () = self.sender.stopped() => {}
                     () = self.outbox.woken() => {}
                     Some(_) = attempts.join_next() => {}
                     () = wait_until(&self.sender.clock, next_at) => {}
@@ -168,13 +154,14 @@ impl WorkerTask {
     }
 
     /// Waits until this process has the lease, or the worker is stopped.
-    async fn wait_for_lease(&mut self) {
+    async fn wait_for_lease(&self) {
+        let mut lease = self.sender.lease.clone();
         let has_lease = tokio::select! {
-            _ = self.stopped.changed() => true,
-            has_lease = self.lease.wait_until_held_for(MIN_LEASE, &self.sender.clock) => has_lease,
+            () = self.sender.stopped() => true,
+            has_lease = lease.wait_until_held_for(MIN_LEASE, &self.sender.clock) => has_lease,
         };
         if !has_lease {
-            let _ = self.stopped.changed().await;
+            self.sender.stopped().await;
         }
     }
 
