@@ -60,18 +60,9 @@ impl PaceKey {
 impl Key for PaceKey {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Organization(organization) => {
-                0_u8.write(out);
-                organization.write(out);
-            }
-            Self::User(user) => {
-                1_u8.write(out);
-                user.write(out);
-            }
-            Self::Mailbox(mailbox) => {
-                2_u8.write(out);
-                mailbox.write(out);
-            }
+            Self::Organization(organization) => (0_u8, *organization).write(out),
+            Self::User(user) => (1_u8, *user).write(out),
+            Self::Mailbox(mailbox) => (2_u8, mailbox.clone()).write(out),
         }
     }
 
