@@ -150,26 +150,16 @@ pub(super) async fn restore(place: &Place, file: PathBuf) -> Result<Value, Failu
     let path = place.file().to_owned();
     let prepare = move || PreparedRestore::new(&path, &file, &record_registry(), &progress_bar());
     let prepared = run_blocking(prepare).await??;
-    let data = match place {
-        Place::File(data) => data,
-        Place::Shared { .. } => return upload(place.clone(), prepared).await,
+    let stamp = Clock::System.now().to_file_stamp();
+    let restored = match place.clone() {
+        Place::File(data) => match open_or_connect(&data, async || prepared.swap(&stamp)).await? {
+            Either::Left(restored) => restored,
+            Either::Right(server) => {
+                let restore = Request::Perform(Operation::Restore);
+                return backend::request(server, &restore, Progress::silent()).await;
+            }
+        },
+        place => run_blocking(move || prepared.upload(&place, &stamp, &progress_bar())).await??,
     };
-    let swap = async || prepared.swap(&Clock::System.now().to_file_stamp());
-    match open_or_connect(data, swap).await? {
-        Either::Left(restored) => Ok(serde_json::to_value(restored).map_err(Error::internal)?),
-        Either::Right(server) => {
-            let restore = Request::Perform(Operation::Restore);
-            backend::request(server, &restore, Progress::silent()).await
-        }
-    }
-}
-
-/// Makes the content of a backup that of a shared database.
-async fn upload(place: Place, prepared: PreparedRestore) -> Result<Value, Failure> {
-    let upload = move || {
-        let stamp = Clock::System.now().to_file_stamp();
-        prepared.upload(&place, &stamp, &progress_bar())
-    };
-    let restored = run_blocking(upload).await??;
     Ok(serde_json::to_value(restored).map_err(Error::internal)?)
 }
