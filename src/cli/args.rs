@@ -52,7 +52,7 @@ pub(super) fn parse(mut line: Vec<OsString>) -> Result<ParsedArgs, Failure> {
     // Ignores errors in this first pass. The second pass, with the file's values, reports them.
     let first = root_command().ignore_errors(true).try_get_matches_from(&line)?;
     let (command, matches) = find_subcommand(&whole, &first);
-    let mut file = None;
+    let (mut file, mut keys) = (None, Vec::new());
     if let Some(path) = matches.get_one::<PathBuf>("config") {
         let source = matches.value_source("config");
         let invalid = |text: String| match source {
@@ -62,21 +62,17 @@ pub(super) fn parse(mut line: Vec<OsString>) -> Result<ParsedArgs, Failure> {
             _ => Failure::Usage(text),
         };
         let read = ConfigFile::read(path, serve_command(&whole)).map_err(invalid)?;
-        let (keys, words) = args_from_file(&read, command, matches).map_err(invalid)?;
+        let (named, words) = args_from_file(&read, command, matches).map_err(invalid)?;
         let end = line.iter().position(|word| word == "--").unwrap_or(line.len());
         line.splice(end..end, words);
-        file = Some((path, read, keys));
+        (file, keys) = (Some(read), named);
     }
-    let (path, read, keys) = match &file {
-        Some((path, read, keys)) => (Some(path.as_path()), Some(read), &keys[..]),
-        None => (None, None, &[][..]),
-    };
     let parsed = root_command().try_get_matches_from(line);
     let variables = || flags(command).filter(|flag| is_from_environment(flag, matches));
-    let matches = parsed.map_err(|error| with_context(error, path, keys, variables()))?;
+    let matches = parsed.map_err(|error| with_context(error, file.as_ref(), &keys, variables()))?;
     let (command, innermost) = find_subcommand(&whole, &matches);
-    let settings = flags(command).map(|flag| ArgValue::new(flag, innermost, keys)).collect();
-    let warning = read.and_then(ConfigFile::permission_warning);
+    let settings = flags(command).map(|flag| ArgValue::new(flag, innermost, &keys)).collect();
+    let warning = file.as_ref().and_then(ConfigFile::permission_warning);
     Ok(ParsedArgs { cli: Cli::from_arg_matches(&matches)?, settings, warning })
 }
 
@@ -145,7 +141,7 @@ fn is_from_environment(flag: &Arg, matches: &ArgMatches) -> bool {
 /// Adds to an error about values where values came from that were not typed: keys of the file, and variables.
 fn with_context<'f>(
     error: clap::Error,
-    path: Option<&Path>,
+    file: Option<&ConfigFile>,
     keys: &[String],
     variables: impl Iterator<Item = &'f Arg>,
 ) -> clap::Error {
@@ -162,10 +158,8 @@ fn with_context<'f>(
     let mut text = text.strip_prefix("error: ").unwrap_or(&text).to_owned();
     let named = variables.filter(|flag| is_named(flag, &text));
     let mut sources: Vec<_> = named.filter_map(variable_of).collect();
-    sources.extend(
-        path.filter(|_| !keys.is_empty())
-            .map(|path| format!("{} sets {}", path.display(), keys.join(", "))),
-    );
+    let file = file.filter(|_| !keys.is_empty());
+    sources.extend(file.map(|file| format!("{} sets {}", file.path.display(), keys.join(", "))));
     if sources.is_empty() {
         return error;
     }

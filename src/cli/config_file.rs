@@ -23,7 +23,7 @@ const MASK: &str = "********";
 
 /// A parsed file, with the flag of each key.
 pub(super) struct ConfigFile {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// Whether other users may read the file.
     is_world_readable: bool,
     pub(super) values: Vec<(Arg, Value)>,
