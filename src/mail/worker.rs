@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,39 +37,16 @@ const MAX_CONCURRENT_MAILS: usize = 4;
 pub type CurrentAttempt = (OutboxMessageId, u32);
 
 /// The mails that are being sent.
-#[derive(Default)]
-struct CurrentMails(StdMutex<Vec<OutboxMessage>>);
+type CurrentMails = Arc<StdMutex<Vec<OutboxMessage>>>;
 
-impl CurrentMails {
-    fn lock(&self) -> MutexGuard<'_, Vec<OutboxMessage>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A place in [`CurrentMails`], which the mail has until this is dropped.
-struct CurrentMail {
-    all: Arc<CurrentMails>,
-    id: OutboxMessageId,
-}
-
-impl CurrentMail {
-    fn new(all: &Arc<CurrentMails>, message: OutboxMessage) -> Self {
-        let id = message.id;
-        all.lock().push(message);
-        Self { all: Arc::clone(all), id }
-    }
-}
-
-impl Drop for CurrentMail {
-    fn drop(&mut self) {
-        self.all.lock().retain(|message| message.id != self.id);
-    }
+fn lock(current: &CurrentMails) -> MutexGuard<'_, Vec<OutboxMessage>> {
+    current.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A running mail worker. When it is dropped, it stops after the current attempts.
 pub struct MailWorker {
     outbox: Watch,
-    current: Arc<CurrentMails>,
+    current: CurrentMails,
     /// The task, and the channel that stops it when dropped.
     task: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
 }
@@ -86,7 +64,7 @@ impl MailWorker {
     ) -> Self {
         let metrics = MailMetrics::of(metrics);
         let outbox = store.watch(&[Table::Outbox]);
-        let current = Arc::new(CurrentMails::default());
+        let current = CurrentMails::default();
         let (stop, stopped) = watch::channel(());
         let sender = OutboxSender { store, clock, mailer, composer, lease, metrics, stopped };
         let (sender, mails) = (Arc::new(sender), Arc::clone(&current));
@@ -96,7 +74,7 @@ impl MailWorker {
 
     /// Returns the mails that are being sent.
     pub fn current(&self) -> Vec<CurrentAttempt> {
-        self.current.lock().iter().map(|message| (message.id, message.attempts)).collect()
+        lock(&self.current).iter().map(|message| (message.id, message.attempts)).collect()
     }
 
     /// Makes the worker look for mails that are due.
@@ -123,7 +101,7 @@ impl MailWorker {
 struct WorkerTask {
     sender: Arc<OutboxSender>,
     outbox: Watch,
-    current: Arc<CurrentMails>,
+    current: CurrentMails,
 }
 
 impl WorkerTask {
@@ -172,7 +150,7 @@ impl WorkerTask {
         if count == 0 {
             return Ok(None);
         }
-        let (now, current) = (self.sender.clock.now(), self.current.lock().clone());
+        let (now, current) = (self.sender.clock.now(), lock(&self.current).clone());
         let planned = self.sender.read(move |tx| Plan::new(tx, &current, count, now)).await?;
         let Plan { messages, postponed, has_expired_paces, next_at } = planned;
         let is_partial = has_expired_paces || !postponed.is_empty();
@@ -184,11 +162,13 @@ impl WorkerTask {
             self.sender.store.write(write).await?;
         }
         for message in messages {
-            let current = CurrentMail::new(&self.current, message.clone());
-            let sender = Arc::clone(&self.sender);
+            let (sender, current) = (Arc::clone(&self.sender), Arc::clone(&self.current));
+            let id = message.id;
+            lock(&current).push(message.clone());
             let attempt = async move {
-                sender.process(message).await;
-                drop(current);
+                // A mail whose attempt panicked is tried again.
+                let _ = AssertUnwindSafe(sender.process(message)).catch_unwind().await;
+                lock(&current).retain(|message| message.id != id);
             };
             attempts.spawn(attempt.boxed());
         }
