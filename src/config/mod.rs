@@ -1,6 +1,5 @@
 //! The configuration of the service: flags, and environment variables of the same names.
 
-mod caps;
 mod mail;
 mod values;
 
@@ -21,9 +20,8 @@ use crate::store::file_system::{FileSystem, OsFileSystem};
 
 use values::{parse_network, parse_origin, parse_resolver, parse_size};
 
-pub use caps::{Caps, RateLimit};
 pub use mail::{MailConfig, Protection, SmtpUrl};
-pub use values::Switch;
+pub use values::{RateLimit, Switch};
 pub(crate) use values::{
     data_place, file_path, output_path, parse_duration, parse_listen, parse_public_url,
 };
@@ -242,6 +240,48 @@ impl Default for Config {
         // No flag is required, and each accepts its default.
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
+}
+
+/// Limits on the resources of one tenant. A request that would exceed a limit fails with 400 `limit_reached`. The
+/// operator's commands have no limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
+pub struct Caps {
+    /// A user who belongs to this many organizations cannot create another one.
+    #[arg(long, env = "STEWARD_MAX_ORGANIZATIONS", value_name = "COUNT", default_value_t = 100)]
+    pub max_organizations: u64,
+
+    /// The maximum number of projects of an organization.
+    #[arg(long, env = "STEWARD_MAX_PROJECTS", value_name = "COUNT", default_value_t = 1_000)]
+    pub max_projects: u64,
+
+    /// The maximum number of members of an organization.
+    #[arg(long, env = "STEWARD_MAX_MEMBERS", value_name = "COUNT", default_value_t = 10_000)]
+    pub max_members: u64,
+
+    /// The maximum number of roles of an organization.
+    #[arg(long, env = "STEWARD_MAX_ROLES", value_name = "COUNT", default_value_t = 500)]
+    pub max_roles: u64,
+
+    /// The maximum number of dashboards, and of insights, of a project. Deleted ones do not count.
+    #[arg(long, env = "STEWARD_MAX_DASHBOARDS", value_name = "COUNT", default_value_t = 100_000)]
+    pub max_dashboards: u64,
+
+    /// The maximum number of pending invites of an organization.
+    #[arg(long, env = "STEWARD_MAX_INVITES", value_name = "COUNT", default_value_t = 1_000)]
+    pub max_invites: u64,
+
+    /// The maximum number of different values of one query parameter.
+    #[arg(long, env = "STEWARD_MAX_QUERY_VALUES", value_name = "COUNT", default_value_t = 200)]
+    pub max_query_values: usize,
+
+    /// The maximum number of bytes that the records of one organization take in the data file.
+    #[arg(long, env = "STEWARD_ORGANIZATION_QUOTA", value_name = "SIZE", default_value = "4GiB", value_parser = parse_size)]
+    pub organization_quota: usize,
+
+    /// The free disk space to keep. With less, changes that add data fail with 503, and changes that delete data
+    /// still work. By default 256 MiB, or a twentieth of the file system if that is less.
+    #[arg(long, env = "STEWARD_DISK_RESERVE", value_name = "SIZE", value_parser = parse_size)]
+    pub disk_reserve: Option<usize>,
 }
 
 /// The configuration of scheduled backups. There are none without a folder.
