@@ -45,7 +45,7 @@ impl App {
         gauge(Series::TRANSFER).set(to_f64(self.transfer_memory().used() as u64));
         let StoreMetrics { bytes, queued, refused, records } = store.metrics(quota / 5 * 4);
         gauge(Series::QUEUED).set(to_f64(queued as u64));
-        metrics.counter(Series::REFUSED, &[]).absolute(refused);
+        metrics.counter(Series::REFUSED, &[]).absolute(to_f64(refused));
         gauge(Series::FILE_SIZE).set(to_f64(bytes));
         for (series, table) in [(Series::MESSAGES, Table::Outbox), (Series::SWEEPS, Table::Sweeps)]
         {
@@ -87,9 +87,9 @@ fn update_origin(metrics: &Metrics, numbers: &OriginMetrics, troubles: &[(Troubl
     }
     metrics.gauge(Series::ORIGIN_UP, &[]).set(i32::from(numbers.is_up));
     metrics.gauge(Series::ORIGIN_BEHIND, &[]).set(to_f64(numbers.behind));
-    metrics.counter(Series::ORIGIN_OVERTAKEN, &[]).absolute(numbers.overtaken);
-    metrics.counter(Series::ORIGIN_UNKNOWN, &[]).absolute(numbers.unknown);
-    metrics.counter(Series::ORIGIN_COPIES_MADE, &[]).absolute(numbers.copies_made);
+    metrics.counter(Series::ORIGIN_OVERTAKEN, &[]).absolute(to_f64(numbers.overtaken));
+    metrics.counter(Series::ORIGIN_UNKNOWN, &[]).absolute(to_f64(numbers.unknown));
+    metrics.counter(Series::ORIGIN_COPIES_MADE, &[]).absolute(to_f64(numbers.copies_made));
 }
 
 /// Records each commit of `store` in `metrics`, and each call of a shared database.

@@ -16,8 +16,6 @@ use prometheus::{
     CounterVec, GaugeVec, HistogramOpts, HistogramVec, Opts, Registry, Result, TextEncoder,
 };
 
-use process::Process;
-
 pub use process::resident_memory;
 
 /// The media type of the text that [`Metrics::render`] returns.
@@ -30,7 +28,6 @@ pub struct Metrics(Option<Arc<Inner>>);
 struct Inner {
     registry: Registry,
     families: HashMap<&'static str, Family>,
-    process: Option<Process>,
 }
 
 /// The metrics of one series, one for each combination of label values.
@@ -49,7 +46,9 @@ impl fmt::Debug for Metrics {
 impl Metrics {
     /// Enables metrics.
     pub fn enabled() -> Self {
-        Self(Inner::new().ok().map(Arc::new))
+        let metrics = Self(Inner::new().ok().map(Arc::new));
+        process::record_start(&metrics);
+        metrics
     }
 
     /// Whether metrics are enabled.
@@ -88,9 +87,7 @@ impl Metrics {
     /// Returns all metrics as text. Reads `/proc`, so do not call it on a thread that serves requests.
     pub fn render(&self) -> String {
         let Some(inner) = &self.0 else { return String::new() };
-        if let Some(process) = &inner.process {
-            process.update();
-        }
+        process::update(self);
         TextEncoder::new().encode_to_string(&inner.registry.gather()).unwrap_or_default()
     }
 }
@@ -116,8 +113,7 @@ impl Inner {
             };
             families.insert(series.name, family);
         }
-        let process = Process::registered(&registry)?;
-        Ok(Self { registry, families, process })
+        Ok(Self { registry, families })
     }
 }
 
@@ -139,9 +135,9 @@ impl Counter {
     }
 
     /// Raises the counter to `number`, which is counted elsewhere. One caller at a time may do so.
-    pub fn absolute(&self, number: u64) {
+    pub fn absolute(&self, number: f64) {
         if let Some(counter) = &self.0 {
-            counter.inc_by((to_f64(number) - counter.get()).max(0.0));
+            counter.inc_by((number - counter.get()).max(0.0));
         }
     }
 }
@@ -219,7 +215,7 @@ macro_rules! series {
             $(
                 #[doc = $help]
                 pub const $constant: Self = Self {
-                    name: concat!("steward_", $name),
+                    name: $name,
                     metric_type: MetricType::$shape,
                     labels: &[$($($label),*)?],
                     help: $help,
@@ -233,50 +229,58 @@ macro_rules! series {
 }
 
 series! {
-    BUILD Gauge "build_info" ["version"] "The release of the server; always 1.",
-    READY Gauge "ready" "1 if the service accepts writes, judged by earlier writes; otherwise 0.",
-    READY_READS Gauge "ready_reads" "1 if the service answers reads, as far as it knows; otherwise 0.",
-    REQUESTS Counter "http_requests_total" ["method", "route", "status"] "Responses, by route, method and class of status.",
-    REQUEST_TIME Histogram "http_request_duration_seconds" ["method", "route"] "The time from a request's headers to its response's headers.",
-    IN_FLIGHT Gauge "http_requests_in_flight" "Requests in progress.",
-    OVERLOADS Counter "http_requests_refused_total" "Requests that failed with 503 because a limit, or a client's share of it, was used up.",
-    TRANSFER Gauge "transfer_memory_bytes" "Memory of large responses and request bodies in progress.",
-    CONNECTIONS Gauge "http_connections" "Open connections.",
-    CONNECTIONS_REFUSED Counter "http_connections_refused_total" "Connections that were closed at once because all slots, or those of the client's address, had requests in progress.",
-    CONNECTIONS_CLOSED Counter "http_connections_closed_total" "Idle connections that were closed to make room for another one.",
-    LOG_LINES_DROPPED Counter "log_lines_dropped_total" "Lines of the log that were dropped because its reader was too slow.",
-    QUEUED Gauge "write_queue_length" "Writes that wait for the writer.",
-    REFUSED Counter "writes_refused_total" "Writes that failed with 503 because the queue was full, the file was closed, or the commit failed.",
-    COMMIT_TIME Histogram "commit_duration_seconds" "The time of a commit until it was on disk.",
-    COMMIT_WRITES Histogram "commit_writes" "Writes in one commit; 0 if the commit only tested that the disk accepts one.",
-    FILE_SIZE Gauge "data_file_bytes" "The size of the data file.",
-    VALUES Gauge "stored_values" "Values in the data file: records, index entries, and blocks of entries of the activity log.",
-    CACHE_SIZE Gauge "page_cache_bytes" "The size of redb's page cache.",
-    CACHE_HITS Counter "page_cache_hits_total" "Pages that were found in the page cache.",
-    CACHE_MISSES Counter "page_cache_misses_total" "Pages that were read from the file.",
-    CACHE_EVICTIONS Counter "page_cache_evictions_total" "Pages that were evicted from the page cache.",
-    KEY_HITS Counter "key_cache_hits_total" "Presented keys that the key cache contained.",
-    KEY_MISSES Counter "key_cache_misses_total" "Presented keys that the key cache did not contain.",
-    READS_REFUSED Counter "long_reads_refused_total" "Long reads, including renderings of public pages, that failed with 503 because too many of the tenant were waiting.",
-    READ_TIME Histogram "long_read_duration_seconds" "The time of a long read on its thread, without its wait in the queue.",
-    PAGES_RENDERED Counter "public_pages_rendered_total" "Public pages that were rendered because the cache did not contain them.",
-    MESSAGES Gauge "outbox_messages" "Mails in the outbox.",
-    MAILS_SENT Counter "mails_sent_total" "Mails that the mail server accepted.",
-    MAILS_FAILED Counter "mails_failed_total" "Failed attempts to send a mail.",
-    MAILS_ABANDONED Counter "mails_abandoned_total" "Mails that were given up: sending failed for too long, or too many sign-in mails waited.",
-    BACKUP_AT Gauge "backup_last_success_timestamp_seconds" "When the server last created a scheduled backup; 0 if never.",
-    BACKUP_FAILURES Counter "backup_failures_total" "Scheduled backups that failed.",
-    NEAR_QUOTA Gauge "organizations_near_quota" "Organizations that use more than 80 % of their quota of bytes.",
-    LARGEST Gauge "largest_organization_bytes" "The bytes of the organization that stores most, as counted for its quota.",
-    SWEEPS Gauge "sweeps_waiting" "Deleted organizations and projects that still have records to delete.",
-    ORIGIN_UP Gauge "origin_up" "1 if the shared database answered in the last five seconds; otherwise 0.",
-    ORIGIN_TIME Histogram "origin_seconds" ["call"] "The time of a call that the shared database answered: asks what is new, commits a batch, or waits for its turn to commit.",
-    ORIGIN_ASKED Histogram "origin_asked_per_query" "Readers that shared one question to the shared database; 0 for a question that no reader waited for.",
-    ORIGIN_BEHIND Gauge "origin_behind" "Commits of the shared database that the copy lacked at the last question.",
-    ORIGIN_OVERTAKEN Counter "origin_overtaken_total" "Batches that ran again because another node was first.",
-    ORIGIN_UNKNOWN Counter "origin_unknown_total" "Commits that the shared database did not answer, so that the node had to ask whether they were done.",
-    ORIGIN_TROUBLE Gauge "origin_trouble" ["of"] "1 while something keeps the node from serving, otherwise 0: its copy, reads from the database, durable writes there, or another node of its name.",
-    ORIGIN_COPIES_MADE Counter "origin_copies_made_total" "Copies that were made from all rows of the shared database, because there was none or it was of no use.",
+    BUILD Gauge "steward_build_info" ["version"] "The release of the server; always 1.",
+    READY Gauge "steward_ready" "1 if the service accepts writes, judged by earlier writes; otherwise 0.",
+    READY_READS Gauge "steward_ready_reads" "1 if the service answers reads, as far as it knows; otherwise 0.",
+    REQUESTS Counter "steward_http_requests_total" ["method", "route", "status"] "Responses, by route, method and class of status.",
+    REQUEST_TIME Histogram "steward_http_request_duration_seconds" ["method", "route"] "The time from a request's headers to its response's headers.",
+    IN_FLIGHT Gauge "steward_http_requests_in_flight" "Requests in progress.",
+    OVERLOADS Counter "steward_http_requests_refused_total" "Requests that failed with 503 because a limit, or a client's share of it, was used up.",
+    TRANSFER Gauge "steward_transfer_memory_bytes" "Memory of large responses and request bodies in progress.",
+    CONNECTIONS Gauge "steward_http_connections" "Open connections.",
+    CONNECTIONS_REFUSED Counter "steward_http_connections_refused_total" "Connections that were closed at once because all slots, or those of the client's address, had requests in progress.",
+    CONNECTIONS_CLOSED Counter "steward_http_connections_closed_total" "Idle connections that were closed to make room for another one.",
+    LOG_LINES_DROPPED Counter "steward_log_lines_dropped_total" "Lines of the log that were dropped because its reader was too slow.",
+    QUEUED Gauge "steward_write_queue_length" "Writes that wait for the writer.",
+    REFUSED Counter "steward_writes_refused_total" "Writes that failed with 503 because the queue was full, the file was closed, or the commit failed.",
+    COMMIT_TIME Histogram "steward_commit_duration_seconds" "The time of a commit until it was on disk.",
+    COMMIT_WRITES Histogram "steward_commit_writes" "Writes in one commit; 0 if the commit only tested that the disk accepts one.",
+    FILE_SIZE Gauge "steward_data_file_bytes" "The size of the data file.",
+    VALUES Gauge "steward_stored_values" "Values in the data file: records, index entries, and blocks of entries of the activity log.",
+    CACHE_SIZE Gauge "steward_page_cache_bytes" "The size of redb's page cache.",
+    CACHE_HITS Counter "steward_page_cache_hits_total" "Pages that were found in the page cache.",
+    CACHE_MISSES Counter "steward_page_cache_misses_total" "Pages that were read from the file.",
+    CACHE_EVICTIONS Counter "steward_page_cache_evictions_total" "Pages that were evicted from the page cache.",
+    KEY_HITS Counter "steward_key_cache_hits_total" "Presented keys that the key cache contained.",
+    KEY_MISSES Counter "steward_key_cache_misses_total" "Presented keys that the key cache did not contain.",
+    READS_REFUSED Counter "steward_long_reads_refused_total" "Long reads, including renderings of public pages, that failed with 503 because too many of the tenant were waiting.",
+    READ_TIME Histogram "steward_long_read_duration_seconds" "The time of a long read on its thread, without its wait in the queue.",
+    PAGES_RENDERED Counter "steward_public_pages_rendered_total" "Public pages that were rendered because the cache did not contain them.",
+    MESSAGES Gauge "steward_outbox_messages" "Mails in the outbox.",
+    MAILS_SENT Counter "steward_mails_sent_total" "Mails that the mail server accepted.",
+    MAILS_FAILED Counter "steward_mails_failed_total" "Failed attempts to send a mail.",
+    MAILS_ABANDONED Counter "steward_mails_abandoned_total" "Mails that were given up: sending failed for too long, or too many sign-in mails waited.",
+    BACKUP_AT Gauge "steward_backup_last_success_timestamp_seconds" "When the server last created a scheduled backup; 0 if never.",
+    BACKUP_FAILURES Counter "steward_backup_failures_total" "Scheduled backups that failed.",
+    NEAR_QUOTA Gauge "steward_organizations_near_quota" "Organizations that use more than 80 % of their quota of bytes.",
+    LARGEST Gauge "steward_largest_organization_bytes" "The bytes of the organization that stores most, as counted for its quota.",
+    SWEEPS Gauge "steward_sweeps_waiting" "Deleted organizations and projects that still have records to delete.",
+    ORIGIN_UP Gauge "steward_origin_up" "1 if the shared database answered in the last five seconds; otherwise 0.",
+    ORIGIN_TIME Histogram "steward_origin_seconds" ["call"] "The time of a call that the shared database answered: asks what is new, commits a batch, or waits for its turn to commit.",
+    ORIGIN_ASKED Histogram "steward_origin_asked_per_query" "Readers that shared one question to the shared database; 0 for a question that no reader waited for.",
+    ORIGIN_BEHIND Gauge "steward_origin_behind" "Commits of the shared database that the copy lacked at the last question.",
+    ORIGIN_OVERTAKEN Counter "steward_origin_overtaken_total" "Batches that ran again because another node was first.",
+    ORIGIN_UNKNOWN Counter "steward_origin_unknown_total" "Commits that the shared database did not answer, so that the node had to ask whether they were done.",
+    ORIGIN_TROUBLE Gauge "steward_origin_trouble" ["of"] "1 while something keeps the node from serving, otherwise 0: its copy, reads from the database, durable writes there, or another node of its name.",
+    ORIGIN_COPIES_MADE Counter "steward_origin_copies_made_total" "Copies that were made from all rows of the shared database, because there was none or it was of no use.",
+    PROCESS_CPU Counter "process_cpu_seconds_total" "Total user and system CPU time spent in seconds.",
+    PROCESS_FDS Gauge "process_open_fds" "Number of open file descriptors.",
+    PROCESS_MAX_FDS Gauge "process_max_fds" "Maximum number of open file descriptors.",
+    PROCESS_VIRTUAL Gauge "process_virtual_memory_bytes" "Virtual memory size in bytes.",
+    PROCESS_MAX_VIRTUAL Gauge "process_virtual_memory_max_bytes" "Maximum amount of virtual memory available in bytes.",
+    PROCESS_RESIDENT Gauge "process_resident_memory_bytes" "Resident memory size in bytes.",
+    PROCESS_START Gauge "process_start_time_seconds" "Start time of the process since unix epoch in seconds.",
+    PROCESS_THREADS Gauge "process_threads" "Number of OS threads in the process.",
 }
 
 /// The upper bounds of the buckets of durations, in seconds.

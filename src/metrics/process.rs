@@ -2,73 +2,36 @@
 
 use std::fs;
 
-use prometheus::{Counter, Gauge, Registry, Result};
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
-use super::{registered, to_f64};
+use super::{Metrics, Series, to_f64};
 
-/// The metrics of the process.
-pub(super) struct Process {
-    cpu_seconds: Counter,
-    open_fds: Gauge,
-    max_fds: Gauge,
-    virtual_memory: Gauge,
-    max_virtual_memory: Gauge,
-    resident_memory: Gauge,
-    start_time: Gauge,
-    threads: Gauge,
+/// Sets the time at which the process started, which does not change.
+pub(super) fn record_start(metrics: &Metrics) {
+    if let (Some(boot_time), Some(stat)) = (boot_time(), Stat::read()) {
+        let start_time = (boot_time + stat.start_time).floor();
+        metrics.gauge(Series::PROCESS_START, &[]).set(start_time);
+    }
 }
 
-impl Process {
-    /// Registers the metrics, or returns `None` if the system has no `/proc`.
-    pub(super) fn registered(registry: &Registry) -> Result<Option<Self>> {
-        let Some(boot_time) = boot_time() else { return Ok(None) };
-        let Some(stat) = Stat::read() else { return Ok(None) };
-        let counter = |name, help| registered(registry, Counter::new(name, help)?);
-        let gauge = |name, help| registered(registry, Gauge::new(name, help)?);
-        let process = Self {
-            cpu_seconds: counter(
-                "process_cpu_seconds_total",
-                "Total user and system CPU time spent in seconds.",
-            )?,
-            open_fds: gauge("process_open_fds", "Number of open file descriptors.")?,
-            max_fds: gauge("process_max_fds", "Maximum number of open file descriptors.")?,
-            virtual_memory: gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.")?,
-            max_virtual_memory: gauge(
-                "process_virtual_memory_max_bytes",
-                "Maximum amount of virtual memory available in bytes.",
-            )?,
-            resident_memory: gauge(
-                "process_resident_memory_bytes",
-                "Resident memory size in bytes.",
-            )?,
-            start_time: gauge(
-                "process_start_time_seconds",
-                "Start time of the process since unix epoch in seconds.",
-            )?,
-            threads: gauge("process_threads", "Number of OS threads in the process.")?,
-        };
-        process.start_time.set((boot_time + stat.start_time).floor());
-        Ok(Some(process))
+/// Sets the other metrics of the process to their current values. Those that the system does not report keep their last
+/// values.
+pub(super) fn update(metrics: &Metrics) {
+    let set = |series, number: f64| metrics.gauge(series, &[]).set(number);
+    if let Some(stat) = Stat::read() {
+        metrics.counter(Series::PROCESS_CPU, &[]).absolute(stat.cpu_seconds);
+        set(Series::PROCESS_VIRTUAL, stat.virtual_memory);
+        set(Series::PROCESS_RESIDENT, stat.resident_memory);
+        set(Series::PROCESS_THREADS, stat.threads);
     }
-
-    /// Reads the current values.
-    pub(super) fn update(&self) {
-        if let Some(stat) = Stat::read() {
-            self.cpu_seconds.inc_by((stat.cpu_seconds - self.cpu_seconds.get()).max(0.0));
-            self.virtual_memory.set(stat.virtual_memory);
-            self.resident_memory.set(stat.resident_memory);
-            self.threads.set(stat.threads);
-        }
-        if let Ok(open) = fs::read_dir("/proc/self/fd") {
-            self.open_fds.set(to_f64(open.count() as u64));
-        }
-        // Without a limit the value is 0.
-        let limit = |resource| to_f64(getrlimit(resource).current.unwrap_or_default());
-        self.max_fds.set(limit(Resource::Nofile));
-        self.max_virtual_memory.set(limit(Resource::As));
+    if let Ok(open) = fs::read_dir("/proc/self/fd") {
+        set(Series::PROCESS_FDS, to_f64(open.count() as u64));
     }
+    // Without a limit the value is 0.
+    let limit = |resource| to_f64(getrlimit(resource).current.unwrap_or_default());
+    set(Series::PROCESS_MAX_FDS, limit(Resource::Nofile));
+    set(Series::PROCESS_MAX_VIRTUAL, limit(Resource::As));
 }
 
 /// Values from `/proc/self/stat`: times in seconds, memory in bytes.
@@ -134,15 +97,18 @@ mod tests {
 
     #[test]
     fn process_metrics_have_values() {
-        let registry = Registry::new();
-        let process = Process::registered(&registry).expect("registered").expect("Linux");
-        process.update();
-        for gauge in
-            [&process.open_fds, &process.max_fds, &process.resident_memory, &process.threads]
-        {
-            assert!(gauge.get() >= 1.0);
+        let metrics = Metrics::enabled();
+        update(&metrics);
+        let value = |series| metrics.gauge(series, &[]).0.expect("a gauge").get();
+        for series in [
+            Series::PROCESS_FDS,
+            Series::PROCESS_MAX_FDS,
+            Series::PROCESS_RESIDENT,
+            Series::PROCESS_THREADS,
+        ] {
+            assert!(value(series) >= 1.0);
         }
-        assert!(process.virtual_memory.get() > process.resident_memory.get());
-        assert!(process.start_time.get() > 1.7e9, "{}", process.start_time.get());
+        assert!(value(Series::PROCESS_VIRTUAL) > value(Series::PROCESS_RESIDENT));
+        assert!(value(Series::PROCESS_START) > 1.7e9, "{}", value(Series::PROCESS_START));
     }
 }
