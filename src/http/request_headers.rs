@@ -5,6 +5,8 @@ use axum::extract::Request;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use crate::app::App;
 use crate::base::error::{Error, Result};
@@ -118,25 +120,28 @@ pub(super) fn has_idempotency_key(request: &Request) -> bool {
 }
 
 /// Attaches the idempotency key and a digest of the request. This reads the whole body. A dry run has no idempotency:
-/// only its key is checked.
+/// only its key is checked. The future is boxed, because every request would have room for it.
 ///
 /// # Errors
 /// 400 if the key is not valid, and the errors of [`read_bytes`].
-pub(super) async fn attach_idempotency_key(
+pub(super) fn attach_idempotency_key(
     app: &App,
     request: Request,
     is_dry_run: bool,
-) -> Result<Request> {
-    let key = read_key(request.headers())?.to_owned();
-    if is_dry_run {
-        return Ok(request);
-    }
-    let (parts, body) = request.into_parts();
-    let bytes = read_bytes(&parts, body, BodyLimits::of(app)).await?;
-    let once = IdempotencyRequest::new(segments_without_tenant(&parts), &key, &bytes);
-    let mut request = Request::from_parts(parts, Body::from(bytes));
-    request.extensions_mut().insert(once);
-    Ok(request)
+) -> BoxFuture<'_, Result<Request>> {
+    let attached = async move {
+        let key = read_key(request.headers())?.to_owned();
+        if is_dry_run {
+            return Ok(request);
+        }
+        let (parts, body) = request.into_parts();
+        let bytes = read_bytes(&parts, body, BodyLimits::of(app)).await?;
+        let once = IdempotencyRequest::new(segments_without_tenant(&parts), &key, &bytes);
+        let mut request = Request::from_parts(parts, Body::from(bytes));
+        request.extensions_mut().insert(once);
+        Ok(request)
+    };
+    attached.boxed()
 }
 
 fn read_key(headers: &HeaderMap) -> Result<&str> {

@@ -10,8 +10,6 @@ use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::response::Response;
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 
 use crate::app::rate_limit::RateLimitStatus;
 use crate::app::{App, ReadAccess, WriteAccess};
@@ -137,7 +135,7 @@ pub(super) async fn check_access(
         }
         extras.attach_to(app, MAX_BODY_WITHOUT_KEY, &mut request)?;
         return if once {
-            attach_idempotency_key_boxed(app, request, extras).await
+            attach_idempotency_key(app, request, extras.dry_run.is_some()).await
         } else {
             Ok(request)
         };
@@ -159,21 +157,11 @@ pub(super) async fn check_access(
     if once {
         // Do not hold a snapshot while a slow body arrives.
         drop(snapshot);
-        request = attach_idempotency_key_boxed(app, request, extras).await?;
+        request = attach_idempotency_key(app, request, extras.dry_run.is_some()).await?;
         snapshot = app.store().snapshot()?;
     }
     request.extensions_mut().insert(AuthorizedRequest { auth, snapshot: Some(snapshot) });
     Ok(request)
-}
-
-/// Attaches the idempotency key as [`attach_idempotency_key`] does. The large future is boxed, because every request
-/// would have room for it.
-fn attach_idempotency_key_boxed<'r>(
-    app: &'r App,
-    request: Request,
-    extras: &ResponseExtras,
-) -> BoxFuture<'r, Result<Request>> {
-    attach_idempotency_key(app, request, extras.dry_run.is_some()).boxed()
 }
 
 fn sends_credential(request: &Request) -> bool {
