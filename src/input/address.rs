@@ -7,8 +7,9 @@ use email_address::{EmailAddress, Options};
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use serde_json::Value;
 use url::Url;
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::Type;
 
+use super::spec::{formatted, string};
 use super::{FieldType, Name, Schema, Text};
 use crate::base::error::{Error, Result};
 
@@ -33,11 +34,7 @@ impl FieldType for Email {
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::IdnEmail)))
-            .max_length(Some(MAX_LENGTH))
-            .into()
+        formatted(Type::String, "idn-email").max_length(Some(MAX_LENGTH)).into()
     }
 }
 
@@ -90,11 +87,7 @@ impl<const MAX: usize> FieldType for WebUrl<MAX> {
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .max_length(Some(MAX))
-            .pattern(Some(PATTERN))
-            .into()
+        string().max_length(Some(MAX)).pattern(Some(PATTERN)).into()
     }
 }
 

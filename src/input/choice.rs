@@ -8,6 +8,7 @@ use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
 
 use super::number::parse_integer;
+use super::spec::string;
 use super::{FieldType, JsonObject, Schema};
 use crate::base::error::{Error, Result};
 
@@ -132,7 +133,7 @@ impl FieldType for TimeZoneName {
     /// and then give `GMT+0` and `GMT-0` the same identifier.
     fn schema() -> Schema {
         let examples = ["Europe/Berlin", "America/New_York", "UTC"];
-        ObjectBuilder::new().schema_type(Type::String).examples(examples).into()
+        string().examples(examples).into()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Timestamps.
 
 use serde_json::Value;
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::Type;
 
+use super::spec::formatted;
 use super::{FieldType, Schema};
 use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
@@ -27,10 +28,7 @@ impl FieldType for DateTime {
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-            .into()
+        formatted(Type::String, "date-time").into()
     }
 }
 

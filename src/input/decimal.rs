@@ -1,9 +1,10 @@
 //! Decimal numbers, stored as the string that responses show.
 
 use serde_json::Value;
-use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::Type;
 
 use super::number::{require_numeric_length, too_large, too_small};
+use super::spec::formatted;
 use super::text::strip;
 use super::{FieldType, Schema};
 use crate::base::error::{Error, Result};
@@ -46,11 +47,7 @@ impl FieldType for Fraction {
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .format(Some(SchemaFormat::Custom("decimal".to_owned())))
-            .pattern(Some(PATTERN))
-            .into()
+        formatted(Type::String, "decimal").pattern(Some(PATTERN)).into()
     }
 
     fn is_null(value: &Value) -> bool {

@@ -1,9 +1,10 @@
 //! Integers, and the ids of other objects.
 
 use serde_json::{Number, Value};
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::Type;
 use uuid::Uuid;
 
+use super::spec::formatted;
 use super::text::strip;
 use super::{FieldType, Schema};
 use crate::base::error::{Error, Result};
@@ -30,12 +31,7 @@ impl<const MIN: i64, const MAX: i64> FieldType for Integer<MIN, MAX> {
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
-            .minimum(Some(MIN))
-            .maximum(Some(MAX))
-            .into()
+        formatted(Type::Integer, "int64").minimum(Some(MIN)).maximum(Some(MAX)).into()
     }
 }
 
@@ -122,11 +118,7 @@ impl FieldType for Identifier {
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
-            .minimum(Some(0_u64))
-            .into()
+        formatted(Type::Integer, "int64").minimum(Some(0_u64)).into()
     }
 }
 
@@ -151,10 +143,7 @@ impl FieldType for UuidField {
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .format(Some(SchemaFormat::Custom("uuid".to_owned())))
-            .into()
+        formatted(Type::String, "uuid").into()
     }
 }
 

@@ -4,7 +4,9 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use serde_json::Value;
-use utoipa::openapi::schema::{AnyOfBuilder, Object, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{
+    AnyOfBuilder, Object, ObjectBuilder, SchemaFormat, SchemaType, Type,
+};
 
 use super::{Input, JsonObject, Schema, missing, not_a_dictionary};
 use crate::base::error::{Error, Result};
@@ -144,6 +146,17 @@ pub(super) fn read_non_null<K: FieldType>(name: &str, value: &Value) -> Result<K
         return Err(Error::field(name, "null", "This field may not be null."));
     }
     K::read(value).map_err(|error| error.with_attr_prefix(name))
+}
+
+/// Begins the schema of a string.
+pub(super) fn string() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+/// Begins the schema of a type in a format.
+pub(super) fn formatted(schema_type: Type, format: &str) -> ObjectBuilder {
+    let format = SchemaFormat::Custom(format.to_owned());
+    ObjectBuilder::new().schema_type(schema_type).format(Some(format))
 }
 
 /// A property of an input's schema. Used only by [`input!`](crate::input!).

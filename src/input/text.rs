@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use utoipa::openapi::schema::{ObjectBuilder, Type};
 
+use super::spec::string;
 use super::{FieldType, Schema};
 use crate::base::error::{Error, Result};
 
@@ -29,11 +29,7 @@ impl<const MAX: usize> FieldType for Text<MAX> {
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .max_length(Some(MAX))
-            .pattern(Some(TEXT_PATTERN))
-            .into()
+        string().max_length(Some(MAX)).pattern(Some(TEXT_PATTERN)).into()
     }
 }
 
@@ -53,12 +49,7 @@ impl<const MAX: usize> FieldType for Name<MAX> {
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .min_length(Some(1))
-            .max_length(Some(MAX))
-            .pattern(Some(NON_BLANK_PATTERN))
-            .into()
+        string().min_length(Some(1)).max_length(Some(MAX)).pattern(Some(NON_BLANK_PATTERN)).into()
     }
 }
 
