@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::future::select_all;
 use tokio::time::timeout;
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::tasks::{run_blocking, spawn};
 use crate::base::time::{Clock, Timestamp};
 use crate::config::Config;
@@ -91,9 +91,16 @@ impl Maintenance {
     async fn run(mut self) {
         while self.wait_for_lease().await {
             self.wait_for_work().await;
-            self.complete_changes().await;
-            self.look_for_imports().await;
-            self.delete_expired().await;
+            let done = [
+                self.complete_changes().await,
+                self.look_for_imports().await,
+                self.delete_expired().await,
+            ];
+            for error in done.into_iter().filter_map(Result::err) {
+                tracing::warn!(%error, "a maintenance task failed; trying again");
+                tokio::time::sleep(RETRY_DELAY).await;
+                self.due.wake();
+            }
             if self.inner.strong_count() == 0 {
                 return;
             }
@@ -129,44 +136,28 @@ impl Maintenance {
         }
     }
 
-    async fn complete_changes(&self) {
-        while self.may_go_on() {
+    async fn complete_changes(&self) -> Result<()> {
+        let mut more = true;
+        while more && self.may_go_on() {
             let now = self.clock.now();
-            let complete = move |tx: &mut WriteTx<'_>| complete_changes(tx, now);
-            match self.store.write(complete).await {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => {
-                    warn_and_wait(&error).await;
-                    self.due.wake();
-                    return;
-                }
-            }
+            more = self.store.write(move |tx| complete_changes(tx, now)).await?;
         }
+        Ok(())
     }
 
-    async fn look_for_imports(&mut self) {
-        if !self.may_go_on() {
-            return;
+    async fn look_for_imports(&mut self) -> Result<()> {
+        if self.may_go_on() {
+            self.next_import_end = import_mark::next_end(&*self.store.fresh().await?)?;
         }
-        let read = async { import_mark::next_end(&*self.store.fresh().await?) };
-        match read.await {
-            Ok(end) => self.next_import_end = end,
-            Err(error) => warn_and_wait(&error).await,
-        }
+        Ok(())
     }
 
-    async fn delete_expired(&mut self) {
-        while self.may_go_on() {
-            match delete_some(&mut self.expiring, &self.store, &self.clock).await {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => {
-                    warn_and_wait(&error).await;
-                    return;
-                }
-            }
+    async fn delete_expired(&mut self) -> Result<()> {
+        let mut more = true;
+        while more && self.may_go_on() {
+            more = delete_some(&mut self.expiring, &self.store, &self.clock).await?;
         }
+        Ok(())
     }
 
     fn may_go_on(&self) -> bool {
@@ -267,12 +258,6 @@ fn find_responses(tx: &Snapshot, now: Timestamp) -> Result<Option<Deletion>> {
 /// Finds console sessions that ended, and sign-in links that expired.
 fn find_sessions(tx: &Snapshot, now: Timestamp) -> Result<Option<Deletion>> {
     Ok(sessions::find_ended(tx, now)?.map(|delete| Box::new(delete) as Deletion))
-}
-
-/// Logs the error of a task, which is tried again after the others.
-async fn warn_and_wait(error: &Error) {
-    tracing::warn!(%error, "a maintenance task failed; trying again");
-    tokio::time::sleep(RETRY_DELAY).await;
 }
 
 /// How long [`App::close`] waits for mails that are being sent.

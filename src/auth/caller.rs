@@ -78,12 +78,11 @@ impl Caller {
             return Ok(open);
         };
         for organization in named {
-            let member = members::find(tx, organization, self.user.id)?;
-            match member {
-                Some(member) if open.len() < limit && self.is_accepted(tx, &member)? => {
-                    open.push(member);
-                }
-                _ => {}
+            if open.len() < limit
+                && let Some(member) = members::find(tx, organization, self.user.id)?
+                && self.is_accepted(tx, &member)?
+            {
+                open.push(member);
             }
         }
         Ok(open)
