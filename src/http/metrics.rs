@@ -44,33 +44,28 @@ pub struct RequestMetrics {
     in_flight: Gauge,
     /// Requests that were refused because a limit was reached.
     pub(super) overloads: Counter,
-    /// By each spelling of a path.
-    routes: HashMap<String, Arc<RouteMetrics>>,
-    unmatched: RouteMetrics,
-}
-
-/// The metrics of a path, by method.
-struct RouteMetrics {
-    methods: Vec<(Method, MethodMetrics)>,
-    /// The metrics of methods that the path does not have.
-    other: MethodMetrics,
+    /// The methods of a path, by each of its spellings.
+    routes: HashMap<String, Arc<[MethodMetrics]>>,
+    unmatched: MethodMetrics,
 }
 
 /// The metrics of one method of one path, created on the first request so that unused routes take no memory.
 struct MethodMetrics {
-    method: String,
+    /// `None` for the methods that the path does not have. It is the last of a path.
+    method: Option<Method>,
     route: &'static str,
     handles: OnceLock<(Histogram, [Counter; STATUS_CLASSES.len()])>,
 }
 
 impl MethodMetrics {
-    fn of(method: &str, route: &'static str) -> Self {
-        Self { method: method.to_owned(), route, handles: OnceLock::new() }
+    fn of(method: Option<Method>, route: &'static str) -> Self {
+        Self { method, route, handles: OnceLock::new() }
     }
 
     fn record(&self, metrics: &Metrics, status: u16, time: Duration) {
         let (times, counts) = self.handles.get_or_init(|| {
-            let (method, route) = (self.method.as_str(), self.route);
+            let method = self.method.as_ref().map_or("other", Method::as_str);
+            let route = self.route;
             let count = |(_, class)| metrics.counter(Series::REQUESTS, &[method, route, class]);
             (metrics.histogram(Series::REQUEST_TIME, &[method, route]), STATUS_CLASSES.map(count))
         });
@@ -88,25 +83,22 @@ impl RequestMetrics {
         metrics.is_enabled().then(|| {
             let mut by_path: HashMap<_, Vec<_>> = HashMap::new();
             for (method, path) in routes.methods() {
-                let numbers = MethodMetrics::of(method.as_str(), path);
-                by_path.entry(path).or_default().push((method.clone(), numbers));
+                let numbers = MethodMetrics::of(Some(method.clone()), path);
+                by_path.entry(path).or_default().push(numbers);
             }
             let mut known = HashMap::new();
-            for (path, methods) in by_path {
-                let route =
-                    Arc::new(RouteMetrics { methods, other: MethodMetrics::of("other", path) });
+            for (path, mut methods) in by_path {
+                methods.push(MethodMetrics::of(None, path));
+                let methods: Arc<[_]> = methods.into();
                 let spelled = super::routes::spellings(path).into_iter();
-                known.extend(spelled.map(|path| (path, Arc::clone(&route))));
+                known.extend(spelled.map(|path| (path, Arc::clone(&methods))));
             }
             Arc::new(Self {
                 in_flight: metrics.gauge(Series::IN_FLIGHT, &[]),
                 overloads: metrics.counter(Series::OVERLOADS, &[]),
                 metrics: metrics.clone(),
                 routes: known,
-                unmatched: RouteMetrics {
-                    methods: Vec::new(),
-                    other: MethodMetrics::of("other", "unmatched"),
-                },
+                unmatched: MethodMetrics::of(None, "unmatched"),
             })
         })
     }
@@ -119,10 +111,10 @@ impl RequestMetrics {
     /// Counts the end of a request. `route` is the spelling that it matched. HEAD counts as GET.
     pub(super) fn end(&self, route: Option<&str>, method: &Method, status: u16, time: Duration) {
         self.in_flight.decrement(1);
-        let route = route.and_then(|route| self.routes.get(route).map(AsRef::as_ref));
-        let route = route.unwrap_or(&self.unmatched);
         let method = if *method == Method::HEAD { &Method::GET } else { method };
-        let known = route.methods.iter().find(|(known, _)| known == method);
-        known.map_or(&route.other, |(_, numbers)| numbers).record(&self.metrics, status, time);
+        let is_named =
+            |one: &&MethodMetrics| one.method.as_ref().is_none_or(|known| known == method);
+        let known = route.and_then(|route| self.routes.get(route)?.iter().find(is_named));
+        known.unwrap_or(&self.unmatched).record(&self.metrics, status, time);
     }
 }
