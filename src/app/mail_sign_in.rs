@@ -138,7 +138,12 @@ impl App {
             tracing::info!("ignored a request for a sign-in mail");
             return Ok(());
         };
-        self.send_sign_in_mail(recipient, &code, ip_address)
+        let Some(service) = &self.0.mail_sign_in else { return Ok(()) };
+        let base = self.config().link_base().trim_end_matches('/');
+        let page = format!("{base}{CODE_PAGE}");
+        let content = sessions::render_mail(base, &page, &code, ip_address, recipient.expires_at)?;
+        service.sender.spawn(recipient, content);
+        Ok(())
     }
 
     /// Counts the mail that a request causes, if somebody gets mails at its address. Returns whether the limits allow one.
@@ -158,20 +163,6 @@ impl App {
         }
         let limits = self.rate_limiter();
         Ok(class.is_some_and(|class| limits.check_mail(class, request.ip_address).is_ok()))
-    }
-
-    fn send_sign_in_mail(
-        &self,
-        recipient: MailRecipient,
-        code: &MailCode,
-        ip_address: IpAddr,
-    ) -> Result<()> {
-        let Some(service) = &self.0.mail_sign_in else { return Ok(()) };
-        let base = self.config().link_base().trim_end_matches('/');
-        let page = format!("{base}{CODE_PAGE}");
-        let content = sessions::render_mail(base, &page, code, ip_address, recipient.expires_at)?;
-        service.sender.spawn(recipient, content);
-        Ok(())
     }
 }
 
