@@ -46,14 +46,6 @@ pub struct ImportedOrganization {
     pub secrets: bool,
 }
 
-/// An export that can be imported.
-struct Prepared {
-    plan: Arc<Plan>,
-    records: Arc<Snapshot>,
-    /// Kept, because the records can be read only as long as it exists.
-    staged: StagedExport,
-}
-
 impl App {
     /// Imports the export of one organization. `existing` accepts that users of the export have accounts here whose
     /// address is unverified.
@@ -68,7 +60,8 @@ impl App {
         progress: Progress,
     ) -> Result<ImportedOrganization, OpenError> {
         let prepared = self.prepare_import(from, existing, progress.clone()).await?;
-        let Prepared { plan, records, staged } = prepared;
+        // The records can be read as long as the staged export exists.
+        let (staged, records, plan) = prepared;
         let (lines, secrets) = (staged.lines, staged.secrets);
         let (organization, now) = (plan.organization, self.now());
         let attempt = Attempt { organization, id: Seed::generate().rng().uuid(now) };
@@ -100,13 +93,14 @@ impl App {
         })
     }
 
-    /// Reads an export and decides what to add, without a change of this workspace.
+    /// Reads an export and decides what to add, without a change of this workspace. Returns the export, its records, and what
+    /// to add.
     async fn prepare_import(
         &self,
         from: impl BufRead + Send + 'static,
         existing: bool,
         progress: Progress,
-    ) -> Result<Prepared, OpenError> {
+    ) -> Result<(StagedExport, Arc<Snapshot>, Arc<Plan>), OpenError> {
         let store = self.store().clone();
         store.refresh().await?;
         let secret = store.signing_secret()?;
@@ -120,8 +114,8 @@ impl App {
         let here = store.fresh().await?;
         let plan = move || {
             let records = staged.records()?;
-            let plan = Arc::new(Plan::new(&staged, &records, &here, existing)?);
-            Ok(Prepared { plan, records, staged })
+            let plan = Plan::new(&staged, &records, &here, existing)?;
+            Ok((staged, records, Arc::new(plan)))
         };
         run_low_priority(Priority::Upkeep, plan).await?
     }
