@@ -56,7 +56,7 @@ pub use changes::WriteAccess;
 pub use organization_import::ImportedOrganization;
 pub use public_pages::{PageKey, PublicPages};
 pub use readiness::Health;
-pub use rendering::{LargeResponse, NewObject};
+pub use rendering::LargeResponse;
 pub use upkeep::ScrubResult;
 
 /// The delay before the use of a key or session is recorded, so that the record does not compete with the request itself.

@@ -83,32 +83,6 @@ impl LargeResponse {
     }
 }
 
-/// Renders the response inside the write if it is small. If it is large, the write is the last of its batch, and the
-/// response is rendered from the snapshot of the commit. A dry run commits nothing, so its response is rendered here.
-fn render_in_write(
-    tx: &mut WriteTx<'_>,
-    (is_large, is_dry_run): (bool, bool),
-    render: impl FnOnce(&AnyTx<'_>) -> Result<Versioned>,
-) -> Result<Option<Versioned>> {
-    if is_large {
-        tx.end_batch();
-        if !is_dry_run {
-            return Ok(None);
-        }
-        tx.count_as_large();
-    }
-    render(&AnyTx(tx)).map(Some)
-}
-
-/// An object that a POST created.
-#[derive(Debug, Clone, Copy)]
-pub struct NewObject {
-    /// The object's id.
-    pub id: u64,
-    /// Whether the response is large.
-    pub is_large: bool,
-}
-
 /// An object that a POST created or an update changed, and its response.
 #[derive(Debug)]
 struct CreatedObject {
@@ -129,9 +103,9 @@ impl CreatedObject {
     }
 }
 
-/// A rule that creates or updates an object.
+/// A rule that creates or updates an object. Returns its id, and whether its response is large.
 type CreateRule = Box<
-    dyn Fn(&mut WriteTx<'_>, &AuthContext, Timestamp, &LargeResponse) -> Result<NewObject>
+    dyn Fn(&mut WriteTx<'_>, &AuthContext, Timestamp, &LargeResponse) -> Result<(u64, bool)>
         + Send
         + Sync,
 >;
@@ -148,31 +122,6 @@ type Attempt = Arc<
         + Send
         + Sync,
 >;
-
-/// Returns the response to a change after its commit: to the object, or to a POST that was performed before. `render`
-/// renders an object that is large.
-async fn to_response(
-    done: Result<CreatedObject, IdempotentResponse>,
-    render: impl FnOnce(u64) -> BoxFuture<'static, Result<Versioned>>,
-) -> Result<ApiResponse> {
-    match done {
-        Ok(CreatedObject { status, id, body }) => {
-            let body = match body {
-                Some(body) => body,
-                None => render(id).await?,
-            };
-            Ok(if status == 201 { ApiResponse::Created(body) } else { ApiResponse::Object(body) })
-        }
-        Err(IdempotentResponse { status, object: Some(id), .. }) => {
-            // The object as it is now.
-            let Versioned { version, json, .. } = render(id).await?;
-            let reply =
-                IdempotentResponse { status, version: Some(version), body: json, object: None };
-            Ok(ApiResponse::Replayed(reply))
-        }
-        Err(reply) => Ok(ApiResponse::Replayed(reply)),
-    }
-}
 
 impl<P: Tenant> WriteAccess<P> {
     /// Updates an object for a caller, as [`update`](Self::update) does, and returns the body that `render` renders. `rule`
@@ -201,21 +150,22 @@ impl<P: Tenant> WriteAccess<P> {
                 let (key, is_large) = rule(tx, caller, tenant, now, large)?;
                 expected.require::<R>(tx, &key)?;
                 // Only the repetition of a POST looks for its object.
-                Ok(NewObject { id: 0, is_large })
+                Ok((0, is_large))
             };
         self.post_and_render(200, rule, move |tx, caller, tenant, _| render(tx, caller, tenant))
     }
 
     /// Runs a POST for a caller, as [`post`](Self::post) does, and returns the object that `rule` created, which `render`
-    /// renders as in [`update_and_render`](Self::update_and_render). If a request is repeated with its idempotency key and
-    /// its response was large, the response is the object as it is now. `status` is 200 or 201.
+    /// renders as in [`update_and_render`](Self::update_and_render). `rule` returns the object's id, and whether its body is
+    /// large. If a request is repeated with its idempotency key and its response was large, the response is the object as it
+    /// is now. `status` is 200 or 201.
     ///
     /// # Errors
     /// As [`update_and_render`](Self::update_and_render); 422 if the idempotency key was used with another body.
     pub(crate) fn post_and_render(
         &self,
         status: u16,
-        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp, &LargeResponse) -> Result<NewObject>
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp, &LargeResponse) -> Result<(u64, bool)>
         + Send
         + Sync
         + 'static,
@@ -258,9 +208,17 @@ impl LargeChange {
             let context = auth.renew(tx, now)?;
             let key = idempotency_key(key.as_ref(), &context)?;
             let rule = &mut |tx: &mut WriteTx<'_>| {
-                let NewObject { id, is_large } = rule(tx, &context, now, large)?;
-                let render = |tx: &AnyTx<'_>| render_small(tx, &context, id);
-                let body = render_in_write(tx, (is_large, is_dry_run), render)?;
+                let (id, is_large) = rule(tx, &context, now, large)?;
+                if is_large {
+                    // The snapshot of the commit, from which the response is rendered, has no later write.
+                    tx.end_batch();
+                    if !is_dry_run {
+                        return Ok(CreatedObject { status, id, body: None });
+                    }
+                    // A dry run commits nothing, so its response is rendered here.
+                    tx.count_as_large();
+                }
+                let body = Some(render_small(&AnyTx(tx), &context, id)?);
                 Ok(CreatedObject { status, id, body })
             };
             let done = run_idempotent(tx, key.as_ref(), now, rule, CreatedObject::to_stored)?;
@@ -270,7 +228,27 @@ impl LargeChange {
         });
         let (((done, context), snapshot), slot) = self.with_slot(write).await?;
         let render = |id| run_blocking(slot, move || render(&AnyTx(&*snapshot), &context, id));
-        to_response(done, render).await
+        match done {
+            Ok(CreatedObject { status, id, body }) => {
+                let body = match body {
+                    Some(body) => body,
+                    None => render(id).await?,
+                };
+                Ok(if status == 201 {
+                    ApiResponse::Created(body)
+                } else {
+                    ApiResponse::Object(body)
+                })
+            }
+            Err(IdempotentResponse { status, object: Some(id), .. }) => {
+                // The object as it is now.
+                let Versioned { version, json, .. } = render(id).await?;
+                let reply =
+                    IdempotentResponse { status, version: Some(version), body: json, object: None };
+                Ok(ApiResponse::Replayed(reply))
+            }
+            Err(reply) => Ok(ApiResponse::Replayed(reply)),
+        }
     }
 
     /// Runs a write. If its response is large, acquires a slot and memory, and runs the write again.

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::app::{LargeResponse, NewObject};
+use crate::app::LargeResponse;
 use crate::exchange::etag::Versioned;
 use crate::http::prelude::*;
 use crate::ids::DashboardId;
@@ -137,15 +137,14 @@ async fn create_from_template(at: WriteAccess<InProject>, JsonBody(sent): JsonBo
     .await
 }
 
-/// Returns a created dashboard, after the checks of [`is_large`].
+/// Returns the id of a created dashboard, and whether its response is large, after the checks of [`is_large`].
 fn created(
     tx: &WriteTx<'_>,
     tenant: &InProject,
     id: DashboardId,
     large: &LargeResponse,
-) -> Result<NewObject> {
-    let is_large = is_large(tx, tenant, id, ResponseOptions::default(), large)?;
-    Ok(NewObject { id: id.0, is_large })
+) -> Result<(u64, bool)> {
+    Ok((id.0, is_large(tx, tenant, id, ResponseOptions::default(), large)?))
 }
 
 /// Returns whether the response to a write is large, after a check that it can be rendered later.
