@@ -20,7 +20,7 @@ use crate::http::request_layer::{RequestLayer, RequestLayerConfig};
 use crate::http::routes::Routes;
 use crate::http::security_headers::cors_layer;
 use crate::http::swappable_router::{OK, livez, startup_router};
-use crate::net::trusted_proxies::TrustedProxies;
+use crate::net::TrustedProxies;
 use crate::resources::shared::list::for_each_resource;
 
 macro_rules! list_routes {

@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
     use crate::http::client::OverTls;
-    use crate::net::trusted_proxies::TrustedProxies;
+    use crate::net::TrustedProxies;
 
     fn cookie(host: &str, is_tls: bool, public_url: Option<&str>) -> ConsoleCookie {
         let (client, config) = request(host, is_tls, public_url);

@@ -100,7 +100,7 @@ mod tests {
     use axum::http::Request;
 
     use super::*;
-    use crate::net::trusted_proxies::TrustedProxies;
+    use crate::net::TrustedProxies;
 
     fn head(headers: &[(&str, &str)]) -> Parts {
         let mut request = Request::builder().method("POST").uri("/console/sign_in/");

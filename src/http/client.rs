@@ -12,7 +12,7 @@ use axum::http::uri::Authority;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 
 use crate::base::error::Error;
-use crate::net::trusted_proxies::TrustedProxies;
+use crate::net::TrustedProxies;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: &str = "x-forwarded-proto";

@@ -23,7 +23,7 @@ use tower_http::compression::predicate::SizeAbove;
 use crate::base::error::Result;
 use crate::base::tasks::run_blocking;
 use crate::exchange::etag;
-use crate::net::trusted_proxies::TrustedProxies;
+use crate::net::TrustedProxies;
 
 use super::assets::StaticResponse;
 use super::client;

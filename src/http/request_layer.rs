@@ -26,7 +26,7 @@ use super::request_log::{LOG_TARGET, LogContext, REQUEST_ID, Refusals, RequestId
 use super::security_headers::{add_security_headers, is_cross_origin};
 use crate::app::rate_limit::RateLimits;
 use crate::base::error::Error;
-use crate::net::trusted_proxies::TrustedProxies;
+use crate::net::TrustedProxies;
 
 /// The status of the readiness probe while the service is not ready.
 const NOT_READY: u16 = 503;

@@ -2,4 +2,25 @@
 
 pub mod dns;
 pub mod trust_anchors;
-pub mod trusted_proxies;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+/// The networks whose `X-Forwarded-*` headers are trusted (`--trusted-proxy`). Empty by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrustedProxies(Arc<[IpNet]>);
+
+impl FromIterator<IpNet> for TrustedProxies {
+    fn from_iter<I: IntoIterator<Item = IpNet>>(networks: I) -> Self {
+        Self(networks.into_iter().collect())
+    }
+}
+
+impl TrustedProxies {
+    /// Whether `address` belongs to a trusted proxy. Pass IPv4 addresses unmapped.
+    pub fn trusts(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&address))
+    }
+}

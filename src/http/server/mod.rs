@@ -30,7 +30,7 @@ use tokio::time::{sleep, timeout};
 use super::request_log::Refusals;
 use super::swappable_router::SwappableRouter;
 use super::tls::Tls;
-use crate::net::trusted_proxies::TrustedProxies;
+use crate::net::TrustedProxies;
 use connection::Connection;
 use connection_table::ConnectionTable;
 
