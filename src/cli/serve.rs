@@ -25,7 +25,7 @@ use crate::base::tasks::{run_blocking, run_to_end};
 use crate::config::{Config, DEFAULT_LISTEN, file_path, parse_duration, parse_listen};
 use crate::http::logging::{self, LogFormat};
 use crate::http::server::{self, EXTRA_SOCKETS, ServerLimits, stop_signal};
-use crate::http::swappable_router::{ConnectionMetrics, SwappableRouter};
+use crate::http::swappable_router::SwappableRouter;
 use crate::http::tls::Tls;
 use crate::metrics::{Metrics, Series};
 use crate::router::{self, router};
@@ -146,12 +146,11 @@ impl Serve {
         };
         let stop = stop_or_closed(stop, closing);
         let (limits, drain_delay) = (self.limits(), self.drain_delay);
-        let connections = ConnectionMetrics::of(&metrics);
         let config = Config { listen_url: api.url.clone(), metrics, ..self.config };
-        let api = api.serve(&config, &limits, connections);
+        let api = api.serve(&config, &limits, &config.metrics);
         let numbers = numbers.map(|on| {
             let limits = ServerLimits { connections: METRICS_CONNECTIONS, ..limits.clone() };
-            on.serve(&config, &limits, ConnectionMetrics::none())
+            on.serve(&config, &limits, &Metrics::default())
         });
         let (compact_first, cell, may_create_workspace) =
             (self.compact_at_start, self.cell, self.found);
@@ -237,14 +236,9 @@ impl BoundListener {
     }
 
     /// Starts the server. Until the data file is open, it answers with [`router::startup`].
-    fn serve(
-        self,
-        config: &Config,
-        limits: &ServerLimits,
-        connections: ConnectionMetrics,
-    ) -> RunningServer {
+    fn serve(self, config: &Config, limits: &ServerLimits, metrics: &Metrics) -> RunningServer {
         let Self { listener, tls, url } = self;
-        let front = SwappableRouter::new(router::startup(config), connections);
+        let front = SwappableRouter::new(router::startup(config), metrics);
         let (stop, stopped) = oneshot::channel::<()>();
         let (limits, shown) = (limits.clone(), front.clone());
         let task = run_to_end(async move {

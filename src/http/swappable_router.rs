@@ -10,37 +10,15 @@ use axum::routing::{any, get};
 use crate::base::error::Error;
 use crate::metrics::{Counter, Gauge, Metrics, Series};
 
-/// The replaceable router of a listener, with its connection metrics. Clones share the router.
+/// The replaceable router of a listener, with the metrics of its connections. Clones share the router.
 #[derive(Clone)]
 pub struct SwappableRouter {
     router: Arc<ArcSwap<Router>>,
-    pub(super) connections: ConnectionMetrics,
-}
-
-/// The connection metrics of a listener.
-#[derive(Clone)]
-pub struct ConnectionMetrics {
     open: Gauge,
     /// Connections that were refused because no slot was free.
     pub(super) refused: Counter,
     /// Idle connections that were closed to make room for another.
     pub(super) closed: Counter,
-}
-
-impl ConnectionMetrics {
-    /// Returns the metrics of the API listener.
-    pub fn of(metrics: &Metrics) -> Self {
-        Self {
-            open: metrics.gauge(Series::CONNECTIONS, &[]),
-            refused: metrics.counter(Series::CONNECTIONS_REFUSED, &[]),
-            closed: metrics.counter(Series::CONNECTIONS_CLOSED, &[]),
-        }
-    }
-
-    /// Returns metrics that are not recorded.
-    pub fn none() -> Self {
-        Self::of(&Metrics::default())
-    }
 }
 
 /// An open connection, counted until this is dropped.
@@ -53,9 +31,14 @@ impl Drop for OpenConnection {
 }
 
 impl SwappableRouter {
-    /// Creates the router of a listener. It serves `router` first, and records `connections`.
-    pub fn new(router: Router, connections: ConnectionMetrics) -> Self {
-        Self { router: Arc::new(ArcSwap::from_pointee(router)), connections }
+    /// Creates the router of a listener. It serves `router` first, and records connections in `metrics`.
+    pub fn new(router: Router, metrics: &Metrics) -> Self {
+        Self {
+            router: Arc::new(ArcSwap::from_pointee(router)),
+            open: metrics.gauge(Series::CONNECTIONS, &[]),
+            refused: metrics.counter(Series::CONNECTIONS_REFUSED, &[]),
+            closed: metrics.counter(Series::CONNECTIONS_CLOSED, &[]),
+        }
     }
 
     /// Replaces the router. Open connections use the new router from their next request.
@@ -70,14 +53,14 @@ impl SwappableRouter {
 
     /// Counts an open connection until the returned value is dropped.
     pub(super) fn count_open(&self) -> OpenConnection {
-        self.connections.open.increment(1);
-        OpenConnection(self.connections.open.clone())
+        self.open.increment(1);
+        OpenConnection(self.open.clone())
     }
 }
 
 impl From<Router> for SwappableRouter {
     fn from(router: Router) -> Self {
-        Self::new(router, ConnectionMetrics::none())
+        Self::new(router, &Metrics::default())
     }
 }
 

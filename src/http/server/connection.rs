@@ -64,7 +64,7 @@ impl Connection {
     ) -> (Self, Socket) {
         let AcceptedConnection { slot, closed, replaced_idle } = admitted;
         if replaced_idle {
-            router.connections.closed.increment(1);
+            router.closed.increment(1);
         }
         let stream = Socket::new(stream, limits.write_timeout, Arc::clone(&slot));
         let close_after = Instant::now().checked_add(limits.connection_age);

@@ -138,7 +138,7 @@ pub async fn serve_with_tls(
                     back_off = MIN_BACKOFF;
                     let Some(admitted) = table.admit(peer, socket) else {
                         drop(stream);
-                        router.connections.refused.increment(1);
+                        router.refused.increment(1);
                         if let Some(count) = refusals.add(Instant::now()) {
                             let client = peer.ip().to_canonical();
                             tracing::warn!(count, %client, "connections were refused: no slot is free and none is idle");
