@@ -337,7 +337,7 @@ async fn reload_on_hangup(mut hang_ups: Signal, tls: Option<Arc<Tls>>, url: Stri
     while hang_ups.recv().await.is_some() {
         systemd::notify_reloading();
         if let Some(tls) = tls.clone() {
-            tls.reload().await;
+            tls.reload(true).await;
         }
         systemd::notify_ready(&url);
     }

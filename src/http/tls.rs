@@ -70,21 +70,16 @@ impl Tls {
     pub async fn watch_files(self: Arc<Self>) {
         loop {
             sleep(CHECK_INTERVAL).await;
-            Arc::clone(&self).check_files_off_thread(false).await;
+            Arc::clone(&self).reload(false).await;
         }
     }
 
-    /// Reloads the files now.
-    pub async fn reload(self: Arc<Self>) {
-        self.check_files_off_thread(true).await;
-    }
-
-    async fn check_files_off_thread(self: Arc<Self>, anyway: bool) {
+    /// Reloads the files if they changed or if `anyway` is true.
+    pub async fn reload(self: Arc<Self>, anyway: bool) {
         // If a check panics, the current certificate stays in use.
         let _ = run_blocking(move || self.check_files(anyway)).await;
     }
 
-    /// Reloads the files if they changed or if `anyway` is true.
     fn check_files(&self, anyway: bool) {
         let mut last = self.last_read.lock().unwrap_or_else(PoisonError::into_inner);
         let content = self.files.read();
