@@ -55,14 +55,12 @@ impl ResponseDelivery {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let slots = (cores / 2).max(1);
         // A response waits for one slot at a time, and the budget bounds the number of responses.
-        let (waiting_per_consumer, waiting) = (usize::MAX, usize::MAX);
-        let max_wait = None;
         let limits = FairQueueLimits {
             slots,
             slots_per_consumer: slots,
-            waiting_per_consumer,
-            waiting,
-            max_wait,
+            waiting_per_consumer: usize::MAX,
+            waiting: usize::MAX,
+            max_wait: None,
         };
         Self { budget, compression_queue: FairQueue::new(limits) }
     }
