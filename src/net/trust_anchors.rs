@@ -24,24 +24,19 @@ use x509_parser::parse_x509_certificate;
 use x509_parser::pem::Pem;
 use x509_parser::time::ASN1Time;
 
-/// A certificate by which a server knows its client, with those of its authorities, and its key.
-pub struct Identity(CertifiedKey);
-
-impl Identity {
-    /// Reads both PEM files, which must belong together.
-    ///
-    /// # Errors
-    /// One line that names the file and its problem.
-    pub fn read(certificate: &Path, key: &Path) -> Result<Self, String> {
-        let named = |path: &Path, why: String| format!("{}: {why}", path.display());
-        let chain = read_certificates(certificate).map_err(|why| named(certificate, why))?;
-        let read = PrivateKeyDer::from_pem_file(key);
-        let private = read.map_err(|error| named(key, format!("no private key: {error}")))?;
-        let pair = CertifiedKey::from_der(chain, private, &ring::default_provider());
-        let unfit =
-            |error: Error| format!("cannot be used with {}: {error}", certificate.display());
-        Ok(Self(pair.map_err(|error| named(key, unfit(error)))?))
-    }
+/// Reads a certificate by which a server knows its client, with those of its authorities, and its key. Both PEM files must
+/// belong together.
+///
+/// # Errors
+/// One line that names the file and its problem.
+pub fn read_identity(certificate: &Path, key: &Path) -> Result<CertifiedKey, String> {
+    let named = |path: &Path, why: String| format!("{}: {why}", path.display());
+    let chain = read_certificates(certificate).map_err(|why| named(certificate, why))?;
+    let read = PrivateKeyDer::from_pem_file(key);
+    let private = read.map_err(|error| named(key, format!("no private key: {error}")))?;
+    let pair = CertifiedKey::from_der(chain, private, &ring::default_provider());
+    let unfit = |error: Error| format!("cannot be used with {}: {error}", certificate.display());
+    pair.map_err(|error| named(key, unfit(error)))
 }
 
 /// Returns the configuration of a client that trusts these certificates, and shows its own if it has one.
@@ -51,7 +46,7 @@ impl Identity {
 pub fn client_config(
     system: Vec<CertificateDer<'static>>,
     named: Vec<CertificateDer<'static>>,
-    identity: Option<Identity>,
+    identity: Option<CertifiedKey>,
 ) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(system);
@@ -72,9 +67,7 @@ pub fn client_config(
     };
     Ok(match identity {
         None => config.with_no_client_auth(),
-        Some(Identity(pair)) => {
-            config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(pair)))
-        }
+        Some(pair) => config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(pair))),
     })
 }
 

@@ -14,7 +14,9 @@ use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::net::trust_anchors::{Identity, client_config, read_certificates, system_certificates};
+use crate::net::trust_anchors::{
+    client_config, read_certificates, read_identity, system_certificates,
+};
 use crate::store::disk::place::DatabaseUrl;
 use crate::store::origin::Fault;
 
@@ -146,7 +148,7 @@ pub(super) fn connector(
     ca: Option<&Path>,
     own: Option<(&Path, &Path)>,
 ) -> Result<MakeRustlsConnect, Fault> {
-    let identity = own.map(|(certificate, key)| Identity::read(certificate, key)).transpose();
+    let identity = own.map(|(certificate, key)| read_identity(certificate, key)).transpose();
     let identity = identity.map_err(Fault::Refused)?;
     let tls = if let Some(ca) = ca {
         read_certificates(ca)
