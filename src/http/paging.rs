@@ -7,6 +7,7 @@ use crate::app::ReadAccess;
 use crate::base::error::Result;
 use crate::base::json::{WriteJson, WrittenBy, output};
 use crate::exchange::response::{ApiResponse, ApiResult};
+use crate::input::python_integer;
 use crate::store::{AnyTx, Order, Window};
 
 use super::client::Client;
@@ -62,8 +63,9 @@ impl PageParams {
         let mut query = QueryParams::parse(query, max_values)?;
         let paging = query.take(&["limit", "offset"]);
         let number = |wanted: &str| {
-            let last = paging.iter().rev().find(|(name, _)| name == wanted);
-            last.and_then(|(_, text)| python_integer(text))
+            let (_, text) = paging.iter().rev().find(|(name, _)| name == wanted)?;
+            let number = python_integer(text.trim()).filter(|number| *number >= 0)?;
+            Some(usize::try_from(number).unwrap_or(usize::MAX))
         };
         Ok(Self {
             limit: number("limit")
@@ -139,21 +141,6 @@ impl PageParams {
         let query = Serializer::new(String::new()).extend_pairs(pairs).finish();
         format!("{}{}?{query}", self.base, self.path)
     }
-}
-
-/// Parses an integer as Python's `int` does: outer whitespace, a plus sign, leading zeros and single underscores
-/// between digits are valid. Returns `None` for negative numbers and anything else.
-fn python_integer(text: &str) -> Option<usize> {
-    let text = text.trim();
-    let digits = text.strip_prefix('+').unwrap_or(text);
-    let well_formed = digits
-        .split('_')
-        .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
-    if !well_formed {
-        return None;
-    }
-    let digits = digits.replace('_', "");
-    Some(digits.parse().unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ pub use date_time::DateTime;
 pub use decimal::Fraction;
 pub use free::{FreeForm, FreeObject};
 pub use list::{ListOf, Tags, UrlList};
-pub use number::{Identifier, Integer, UuidField};
+pub use number::{Identifier, Integer, UuidField, python_integer};
 pub use spec::{Field, FieldType, Nested, Nullable, Required, Untyped};
 pub use text::{Exact, Name, Text};
 pub use utoipa::openapi::Schema;

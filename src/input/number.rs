@@ -64,8 +64,7 @@ pub(super) fn too_small(min: i64) -> Error {
     Error::invalid("min_value", format!("Ensure this value is greater than or equal to {min}."))
 }
 
-/// Parses an optional sign and digits, after removing a fraction of zeros. Allows single underscores
-/// between digits, as Python's `int` does.
+/// Parses an integer as [`python_integer`] does, after removing outer whitespace and a fraction of zeros.
 fn from_text(text: &str) -> Option<i128> {
     let text = strip(text);
     let whole = match text.split_once('.') {
@@ -73,9 +72,15 @@ fn from_text(text: &str) -> Option<i128> {
         Some(_) => return None,
         None => text,
     };
-    let (negative, digits) = match whole.strip_prefix('-') {
+    python_integer(whole)
+}
+
+/// Parses an integer as Python's `int` does: a sign, leading zeros and single underscores between digits are valid. Values
+/// beyond 128 bits are clamped.
+pub fn python_integer(text: &str) -> Option<i128> {
+    let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
-        None => (false, whole.strip_prefix('+').unwrap_or(whole)),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     let mut number: i128 = 0;
     for group in digits.split('_') {
