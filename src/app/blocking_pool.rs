@@ -58,7 +58,9 @@ impl<P: Send + 'static> ReadAccess<P> {
         is_long: bool,
         read: impl Fn(&AnyTx<'_>, &Self) -> Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send {
-        let response = if is_long { None } else { self.read_short(&read) };
+        let short = BoundedRead::short(&self.snapshot);
+        let response = (!is_long).then(|| read(&AnyTx(&short), &self));
+        let response = response.filter(|_| !short.is_exceeded());
         complete(response.ok_or_else(|| {
             let (app, consumer, tx) = (self.app.clone(), self.consumer, Arc::clone(&self.snapshot));
             LongRead {
@@ -68,13 +70,6 @@ impl<P: Send + 'static> ReadAccess<P> {
                 work: Box::new(move |tx| read(&AnyTx(tx), &self).map(erase)),
             }
         }))
-    }
-
-    /// Runs `read` on this thread. Returns `None` if it is not short.
-    fn read_short<T>(&self, read: impl Fn(&AnyTx<'_>, &Self) -> Result<T>) -> Option<Result<T>> {
-        let short = BoundedRead::short(&self.snapshot);
-        let response = read(&AnyTx(&short), self);
-        (!short.is_exceeded()).then_some(response)
     }
 }
 
