@@ -2,7 +2,6 @@
 //! its operator wants to know. A node of a shared database answers reads while a synchronous standby is away, and accepts no
 //! writes.
 
-use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -52,7 +51,12 @@ impl Probe {
             let mut proving = pin!(store.probe_commit());
             let proven = match timeout(PROBE_TIMEOUT, &mut proving).await {
                 Ok(proven) => proven,
-                Err(_) => warn_if_slow(proving).await,
+                Err(_) => {
+                    tracing::warn!(limit = ?PROBE_TIMEOUT, "no write was accepted in time; the service is not ready for writes");
+                    let proven = proving.await;
+                    tracing::info!(taken = proven.is_ok(), "writes are accepted again");
+                    proven
+                }
             };
             tell.send_replace(Some(proven.is_ok()));
         });
@@ -75,14 +79,6 @@ impl Probe {
         let verdict = self.verdict.wait_for(Option::is_some);
         matches!(timeout_at(until.into(), verdict).await, Ok(Ok(verdict)) if *verdict == Some(true))
     }
-}
-
-/// Logs that a probe is late, and again when it finishes.
-async fn warn_if_slow(proving: impl Future<Output = Result<()>>) -> Result<()> {
-    tracing::warn!(limit = ?PROBE_TIMEOUT, "no write was accepted in time; the service is not ready for writes");
-    let proven = proving.await;
-    tracing::info!(taken = proven.is_ok(), "writes are accepted again");
-    proven
 }
 
 impl App {
