@@ -10,7 +10,7 @@ use crate::base::error::{Error, Result};
 use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits, QueueFull};
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::metrics::{Counter, Histogram, Metrics, Series, record_seconds};
-use crate::store::{AnyTx, BoundedRead, CancelToken, Snapshot};
+use crate::store::{BoundedRead, CancelToken, Raw, Snapshot};
 
 use super::App;
 
@@ -34,8 +34,8 @@ pub struct ReadAccess<P> {
 
 impl<P: Send + 'static> ReadAccess<P> {
     /// Returns the snapshot as a transaction of the type that reads and renderings use.
-    pub fn tx(&self) -> AnyTx<'_> {
-        AnyTx(&*self.snapshot)
+    pub fn tx(&self) -> &dyn Raw {
+        &*self.snapshot
     }
 
     /// Runs `read`: on this thread while it is short, otherwise again from the start on a blocking thread.
@@ -44,7 +44,7 @@ impl<P: Send + 'static> ReadAccess<P> {
     /// The errors of `read`; 503 if too many reads of the tenant wait, or if the read exceeds its time limit.
     pub fn read<T: Send + 'static>(
         self,
-        read: impl Fn(&AnyTx<'_>, &Self) -> Result<T> + Send + 'static,
+        read: impl Fn(&dyn Raw, &Self) -> Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send {
         self.read_maybe_long(false, read)
     }
@@ -56,19 +56,14 @@ impl<P: Send + 'static> ReadAccess<P> {
     pub fn read_maybe_long<T: Send + 'static>(
         self,
         is_long: bool,
-        read: impl Fn(&AnyTx<'_>, &Self) -> Result<T> + Send + 'static,
+        read: impl Fn(&dyn Raw, &Self) -> Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send {
         let short = BoundedRead::short(&self.snapshot);
-        let response = (!is_long).then(|| read(&AnyTx(&short), &self));
+        let response = (!is_long).then(|| read(&short, &self));
         let response = response.filter(|_| !short.is_exceeded());
         complete(response.ok_or_else(|| {
             let (app, consumer, tx) = (self.app.clone(), self.consumer, Arc::clone(&self.snapshot));
-            LongRead {
-                app,
-                consumer,
-                tx,
-                work: Box::new(move |tx| read(&AnyTx(tx), &self).map(erase)),
-            }
+            LongRead { app, consumer, tx, work: Box::new(move |tx| read(tx, &self).map(erase)) }
         }))
     }
 }

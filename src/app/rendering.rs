@@ -22,7 +22,7 @@ use crate::exchange::response::ApiResponse;
 use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits, Slot};
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::fair::memory_budget::RequestMemory;
-use crate::store::{AnyTx, Record, Snapshot, WriteTx};
+use crate::store::{Raw, Record, Snapshot, WriteTx};
 
 use super::changes::{Author, RuleOutcome, WriteAccess, WriteOptions};
 use super::idempotent::{idempotency_key, run_idempotent};
@@ -111,7 +111,7 @@ type CreateRule = Box<
 >;
 
 /// Renders the object with an id.
-type Render = Arc<dyn Fn(&AnyTx<'_>, &AuthContext, u64) -> Result<Versioned> + Send + Sync>;
+type Render = Arc<dyn Fn(&dyn Raw, &AuthContext, u64) -> Result<Versioned> + Send + Sync>;
 
 /// The object that an attempt wrote, or the response of an earlier request, with the authorization.
 type Outcome = (Result<CreatedObject, IdempotentResponse>, Arc<AuthContext>);
@@ -142,7 +142,7 @@ impl<P: Tenant> WriteAccess<P> {
         + Send
         + Sync
         + 'static,
-        render: impl Fn(&AnyTx<'_>, &Caller, &P) -> Result<Versioned> + Send + Sync + 'static,
+        render: impl Fn(&dyn Raw, &Caller, &P) -> Result<Versioned> + Send + Sync + 'static,
     ) -> impl Future<Output = Result<ApiResponse>> + Send {
         let expected = self.if_match.clone();
         let rule =
@@ -169,7 +169,7 @@ impl<P: Tenant> WriteAccess<P> {
         + Send
         + Sync
         + 'static,
-        render: impl Fn(&AnyTx<'_>, &Caller, &P, u64) -> Result<Versioned> + Send + Sync + 'static,
+        render: impl Fn(&dyn Raw, &Caller, &P, u64) -> Result<Versioned> + Send + Sync + 'static,
     ) -> impl Future<Output = Result<ApiResponse>> + Send {
         // Allocated here, so that the future does not have room for the parsed body several times.
         let rule: CreateRule = Box::new(move |tx, context, now, large| {
@@ -218,7 +218,7 @@ impl LargeChange {
                     // A dry run commits nothing, so its response is rendered here.
                     tx.count_as_large();
                 }
-                let body = Some(render_small(&AnyTx(tx), &context, id)?);
+                let body = Some(render_small(tx, &context, id)?);
                 Ok(CreatedObject { status, id, body })
             };
             let done = run_idempotent(tx, key.as_ref(), now, rule, CreatedObject::to_stored)?;
@@ -227,7 +227,7 @@ impl LargeChange {
             Ok((Author::of(Arc::clone(&context)), (done, context)))
         });
         let (((done, context), snapshot), slot) = self.with_slot(write).await?;
-        let render = |id| run_blocking(slot, move || render(&AnyTx(&*snapshot), &context, id));
+        let render = |id| run_blocking(slot, move || render(&*snapshot, &context, id));
         match done {
             Ok(CreatedObject { status, id, body }) => {
                 let body = match body {

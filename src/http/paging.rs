@@ -8,7 +8,7 @@ use crate::base::error::Result;
 use crate::base::json::{WriteJson, WrittenBy, output};
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::input::python_integer;
-use crate::store::{AnyTx, Order, Window};
+use crate::store::{Order, Raw, Window};
 
 use super::client::Client;
 use super::extract::{Extract, ReceivedRequest};
@@ -105,7 +105,7 @@ impl PageParams {
     pub fn respond<P: Send + 'static>(
         self,
         access: ReadAccess<P>,
-        list: impl Fn(&AnyTx<'_>, &ReadAccess<P>, &Self) -> Result<(u64, Vec<u8>)> + Send + 'static,
+        list: impl Fn(&dyn Raw, &ReadAccess<P>, &Self) -> Result<(u64, Vec<u8>)> + Send + 'static,
     ) -> impl Future<Output = ApiResult> + Send {
         let is_long = self.offset > MAX_INLINE_OFFSET || self.limit > DEFAULT_LIMIT || self.scans;
         access.read_maybe_long(is_long, move |tx, at| {

@@ -119,7 +119,7 @@ pub use record::{
     Count, Index, Indexed, Record, RecordOf, Reference, Row, Sum, Summed, Tx, payload_of,
 };
 pub use values::key::Key;
-pub use values::raw::{AnyTx, KeySpan, Order, Raw, Window};
+pub use values::raw::{KeySpan, Order, Raw, Window};
 pub use values::schema::Table;
 pub use values::{key, schema};
 pub use whole::backup::{Backup, SentCopy, receive, remove_incomplete_backup};

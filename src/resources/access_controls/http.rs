@@ -170,7 +170,7 @@ async fn update_one<R: Shared>(
 
 /// Answers 400, as PostHog does: rules on all objects of a kind belong to the project.
 async fn refuse<R: Shared>(at: ReadAccess<InProject>, PathId(named): PathId<R::Ref>) -> ApiResult {
-    let (_, level) = get_object::<R>(&at.tx(), &at.tenant, &named?)?;
+    let (_, level) = get_object::<R>(at.tx(), &at.tenant, &named?)?;
     level.require(AccessLevel::Viewer)?;
     Err(invalid("Resource-level access controls can only be configured for projects."))
 }

@@ -91,12 +91,12 @@ async fn list(at: ReadAccess<Global>) -> ApiResult {
 
 async fn current(at: ReadAccess<Global>) -> ApiResult {
     let id = at.caller.key.id.ok_or_else(Error::not_found)?;
-    super::body(&at.tx(), id).map(ApiResponse::Object)
+    super::body(at.tx(), id).map(ApiResponse::Object)
 }
 
 async fn retrieve(at: ReadAccess<Global>, PathId(id): PathId<ApiKeyId>) -> ApiResult {
-    let id = super::get_own(&at.tx(), at.caller.user.id, id?)?.meta.id;
-    super::body(&at.tx(), id).map(ApiResponse::Object)
+    let id = super::get_own(at.tx(), at.caller.user.id, id?)?.meta.id;
+    super::body(at.tx(), id).map(ApiResponse::Object)
 }
 
 async fn create(mut at: WriteAccess<Global>, JsonBody(sent): JsonBody) -> ApiResult {

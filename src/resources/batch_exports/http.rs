@@ -187,7 +187,7 @@ async fn retrieve<P: ExportTenant>(
     PathId(id): PathId<BatchExportId>,
 ) -> ApiResult {
     let id = id?;
-    super::body(&at.tx(), at.tenant.key_of(&at.tx(), id)?).map(ApiResponse::Object)
+    super::body(at.tx(), at.tenant.key_of(at.tx(), id)?).map(ApiResponse::Object)
 }
 
 async fn update<P: ExportTenant>(

@@ -10,7 +10,7 @@ use crate::exchange::etag::Versioned;
 use crate::http::prelude::*;
 use crate::ids::DashboardId;
 use crate::input::{Choice, Flag, Schema};
-use crate::store::{AnyTx, WriteTx};
+use crate::store::WriteTx;
 
 use super::api::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};
@@ -164,7 +164,7 @@ fn is_large(
 }
 
 /// Renders a created dashboard.
-fn render(tx: &AnyTx<'_>, _: &Caller, tenant: &InProject, id: u64) -> Result<Versioned> {
+fn render(tx: &dyn Raw, _: &Caller, tenant: &InProject, id: u64) -> Result<Versioned> {
     super::body(tx, tenant, DashboardId(id), ResponseOptions::default())
 }
 

@@ -84,7 +84,7 @@ async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> Ap
 
 async fn retrieve(at: ReadAccess<InOrganization>, PathId(id): PathId<DomainId>) -> ApiResult {
     let key = (at.tenant.member.organization, id?);
-    super::body(&at.tx(), key).map(ApiResponse::Object)
+    super::body(at.tx(), key).map(ApiResponse::Object)
 }
 
 async fn update(

@@ -98,7 +98,7 @@ async fn mails(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
 
 async fn mail(at: ReadAccess<InOrganization>, PathId(id): PathId<InviteId>) -> ApiResult {
     let key = (at.tenant.member.organization, id?);
-    super::mail_body(&at.tx(), key, &mail_service(&at.app)).map(ApiResponse::Json)
+    super::mail_body(at.tx(), key, &mail_service(&at.app)).map(ApiResponse::Json)
 }
 
 fn mail_service(app: &App) -> MailService {

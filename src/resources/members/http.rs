@@ -93,8 +93,8 @@ async fn rights(
     PathParam(named): PathParam<UserFilter>,
 ) -> ApiResult {
     let caller = &at.tenant.member;
-    let user = named?.get(&at.tx(), caller.user)?;
-    super::api::body(&at.tx(), caller, user).map(ApiResponse::Json)
+    let user = named?.get(at.tx(), caller.user)?;
+    super::api::body(at.tx(), caller, user).map(ApiResponse::Json)
 }
 
 async fn update(

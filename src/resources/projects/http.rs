@@ -143,7 +143,7 @@ async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> Ap
 }
 
 async fn retrieve(at: ReadAccess<InProject>) -> ApiResult {
-    body(&at.tx(), &at.app, &at.tenant.member, at.tenant.project.id).map(ApiResponse::Object)
+    body(at.tx(), &at.app, &at.tenant.member, at.tenant.project.id).map(ApiResponse::Object)
 }
 
 async fn update(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {

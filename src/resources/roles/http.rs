@@ -207,8 +207,8 @@ async fn retrieve_membership(
     PathId(id): PathId<RoleMembershipId>,
 ) -> ApiResult {
     let role = (at.tenant.member.organization, role?);
-    let member = memberships::get(&at.tx(), role, id?)?;
-    member_body(&at.tx(), &member).map(ApiResponse::Object)
+    let member = memberships::get(at.tx(), role, id?)?;
+    member_body(at.tx(), &member).map(ApiResponse::Object)
 }
 
 async fn remove_member(

@@ -100,10 +100,10 @@ async fn retrieve<R: Shared + Loggable>(
     at: ReadAccess<InProject>,
     PathObject(named): PathObject<R>,
 ) -> ApiResult {
-    let object = Shareable::find::<R>(&at.tx(), &at.tenant, &named?)?;
+    let object = Shareable::find::<R>(at.tx(), &at.tenant, &named?)?;
     object.require_view()?;
     let may_share = object.can_share && at.caller.key.has_scope(WRITE);
-    super::body(&at.tx(), at.app.sharing(), object.key, may_share).map(ApiResponse::Object)
+    super::body(at.tx(), at.app.sharing(), object.key, may_share).map(ApiResponse::Object)
 }
 
 async fn update<R: Shared + Loggable>(

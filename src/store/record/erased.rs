@@ -3,7 +3,7 @@
 
 use crate::base::error::Result;
 use crate::store::values::key::Key;
-use crate::store::values::raw::{AnyTx, Raw};
+use crate::store::values::raw::Raw;
 use crate::store::values::schema::{Table, count_key};
 
 use super::byte_usage::Owner;
@@ -71,7 +71,7 @@ impl<R: Record> ErasedRecord for R {
     }
 
     fn owner_in(&self, tx: &dyn Raw) -> Result<Option<Owner>> {
-        self.owner(&AnyTx(tx))
+        self.owner(tx)
     }
 
     fn all_references(&self) -> Vec<Reference> {

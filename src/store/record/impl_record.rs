@@ -27,7 +27,7 @@
 ///     fn key(&self) -> Self::Key { .. }
 ///     fn parts(&self) -> (&Self::Meta, &Self::Fields) { (&self.key, &self.fields) }
 ///     fn from_parts(key: Self::Meta, fields: Self::Fields) -> Self { Self { key, fields } }
-///     fn owner(&self, tx: &AnyTx<'_>) -> Result<Option<Owner>> { .. }
+///     fn owner(&self, tx: &dyn Raw) -> Result<Option<Owner>> { .. }
 ///     fn references(&self) -> Vec<Reference> { .. }
 /// }
 /// ```
@@ -73,7 +73,7 @@ macro_rules! impl_record {
 
             fn owner(
                 &self,
-                tx: &$crate::store::AnyTx<'_>,
+                tx: &dyn $crate::store::Raw,
             ) -> $crate::base::error::Result<Option<$crate::store::Owner>> {
                 let ($of_owner, $tx) = (self, tx);
                 $owner

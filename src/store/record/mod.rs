@@ -21,7 +21,7 @@ use crate::base::error::{Error, Result};
 use crate::base::json::JsonText;
 use crate::store::values::key::Key;
 use crate::store::values::payload::{Payload, begin_payload, damaged, meta_bytes};
-use crate::store::values::raw::{AnyTx, Raw, read_number};
+use crate::store::values::raw::{Raw, read_number};
 use crate::store::values::schema::Table;
 
 use byte_usage::Owner;
@@ -62,7 +62,7 @@ pub trait Record: Sized + 'static {
     ///
     /// The owner must not change while the record exists. `tx` must contain the records that this record
     /// refers to.
-    fn owner(&self, tx: &AnyTx<'_>) -> Result<Option<Owner>>;
+    fn owner(&self, tx: &dyn Raw) -> Result<Option<Owner>>;
     /// Returns the records that must exist for this record to be valid. `check` verifies them.
     fn references(&self) -> Vec<Reference> {
         Vec::new()

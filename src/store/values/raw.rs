@@ -58,23 +58,6 @@ pub trait Raw {
     }
 }
 
-/// A transaction of either kind, for code that reads from a snapshot or from a write under way.
-pub struct AnyTx<'t>(pub &'t dyn Raw);
-
-impl Raw for AnyTx<'_> {
-    fn raw_get(&self, table: Table, key: &[u8], visit: &mut VisitValue<'_>) -> Result<()> {
-        self.0.raw_get(table, key, visit)
-    }
-
-    fn raw_between(&self, table: Table, span: KeySpan<'_>, visit: &mut Visit<'_>) -> Result<()> {
-        self.0.raw_between(table, span, visit)
-    }
-
-    fn as_dyn(&self) -> &dyn Raw {
-        self.0
-    }
-}
-
 /// Returns what `read` returns for the verified payload under `key`, or `None` if the key is absent.
 pub fn read_value<T>(
     tx: &dyn Raw,
