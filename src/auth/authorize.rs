@@ -89,8 +89,11 @@ pub(super) fn admit(
     let Caller { user, key } = &caller;
     let found = resolve_path(tx, (target, ids), user, &key.permissions.projects)?;
     require_key_in_scope(&key.permissions, target, &found, ids)?;
-    if let Some(what) = requirements.unscoped_key {
-        require_unscoped_key(&key.permissions, what)?;
+    if let Some(what) = requirements.unscoped_key
+        && !key.permissions.is_unscoped()
+    {
+        let who = "API keys limited to organizations or projects";
+        return Err(Error::denied(format!("{who} cannot {what}.")));
     }
     if let Some(scope) = requirements.scope
         && !key.has_scope(scope)
@@ -171,21 +174,9 @@ fn find_project(
     user: &users::Meta,
     only: &[ProjectId],
 ) -> Result<Option<projects::Meta>> {
-    match id {
-        "@current" => current_project(tx, user, only),
-        id => match id.parse() {
-            Ok(id) => projects::find_by_id(tx, id),
-            Err(_) => Ok(None),
-        },
+    if id != "@current" {
+        return id.parse().map_or(Ok(None), |id| projects::find_by_id(tx, id));
     }
-}
-
-/// Resolves `@current` as a project.
-fn current_project(
-    tx: &dyn Raw,
-    user: &users::Meta,
-    only: &[ProjectId],
-) -> Result<Option<projects::Meta>> {
     let member = match members::current_organization(tx, user)? {
         Some(organization) => members::find(tx, organization, user.id)?,
         None => None,
@@ -231,14 +222,6 @@ fn require_key_in_scope(
 fn out_of_scope(what: &str, sent: Option<&str>) -> Error {
     let id = sent.filter(|id| *id != "@current").map_or(String::new(), |id| format!(": ID {id}"));
     Error::denied(format!("API key does not have access to the requested {what}{id}."))
-}
-
-fn require_unscoped_key(key: &KeyPermissions, what: &str) -> Result<()> {
-    if key.is_unscoped() {
-        return Ok(());
-    }
-    let who = "API keys limited to organizations or projects";
-    Err(Error::denied(format!("{who} cannot {what}.")))
 }
 
 /// Allows admins to invite, and plain members if the organization's settings do.
