@@ -111,7 +111,7 @@ where
 
     fn call(&mut self, request: Request) -> Self::Future {
         let line = RequestLog::of(&request, &self.shared);
-        let (client, shared) = (line.client(), Arc::clone(&self.shared));
+        let (client, shared) = ((line.client, line.is_probe()), Arc::clone(&self.shared));
         if let Some(cors) = self.shared.config.cors.as_ref().filter(|_| is_cross_origin(&request)) {
             let mut inner = self.inner.clone();
             let bounded =
@@ -131,22 +131,18 @@ where
 }
 
 /// Calls `inner`. Returns an error response if `client` exceeds its rate limit, if `inner` times out, or if
-/// it panics.
+/// it panics. A probe does not count: monitoring calls it too often for the rate limit.
 fn call_with_limits<S>(
     inner: &mut S,
     request: Request,
-    client: RequestClient,
+    (client, is_probe): (IpAddr, bool),
     shared: Arc<Shared>,
 ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<S>
 where
     S: Service<Request, Response = Response, Error = Infallible>,
     S::Future: Send + 'static,
 {
-    let counted = if client.is_counted {
-        shared.config.rate_limiter.check_peer(client.address)
-    } else {
-        Ok(())
-    };
+    let counted = if is_probe { Ok(()) } else { shared.config.rate_limiter.check_peer(client) };
     let counted = counted.and_then(|()| match request.extensions().get() {
         Some(client::RejectedRequest(error)) => Err(error.clone()),
         None => Ok(()),
@@ -160,7 +156,7 @@ where
             Err(error) => return Ok(error.into_response()),
         };
         Ok(match tokio::time::timeout(timeout, answer).await {
-            Ok(Ok(Ok(response))) => shared.config.delivery.deliver(response, client.address),
+            Ok(Ok(Ok(response))) => shared.config.delivery.deliver(response, client),
             Ok(Err(panic)) => Error::internal(panic_text(&*panic)).into_response(),
             Err(_) => {
                 Error::unavailable(1, format_args!("no answer within {timeout:?}")).into_response()
@@ -175,14 +171,6 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("panic: {}", text.unwrap_or("no text"))
-}
-
-/// The client of a request.
-#[derive(Clone, Copy)]
-struct RequestClient {
-    address: IpAddr,
-    /// False for probes, which monitoring calls too often for the rate limit.
-    is_counted: bool,
 }
 
 /// A request's log line. `Drop` writes it, so it is written exactly once, even if the client disconnects and
@@ -219,10 +207,6 @@ impl RequestLog {
             context: None,
             shared: Arc::clone(shared),
         }
-    }
-
-    fn client(&self) -> RequestClient {
-        RequestClient { address: self.client, is_counted: !self.is_probe() }
     }
 
     fn is_probe(&self) -> bool {
