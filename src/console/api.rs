@@ -64,6 +64,11 @@ impl Operation {
         Ok((spec.method.clone(), path))
     }
 
+    /// Returns the id and the tenant. The API admits a session alike to operations with the same ones.
+    pub(super) fn gate(&self) -> (&'static str, String) {
+        (self.id, self.values.first().cloned().unwrap_or_default())
+    }
+
     /// Returns the schema of the request body, or null if the operation has none.
     pub(super) fn body_schema(&self, table: &RouteTable) -> Result<Value> {
         let body = self.spec(table)?.body.as_ref();

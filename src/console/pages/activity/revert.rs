@@ -21,21 +21,12 @@ const VERSION: &str = "version";
 #[template(path = "console/pages/activity/revert.html")]
 struct RevertPage {
     title: String,
-    base: String,
-    /// The URL that the browser sends the form to.
-    action: String,
-    back: String,
+    case: Case,
     row: Row,
-    is_restore: bool,
     /// For each field, the change from the value as it is now to the former one, and from the value of the entry to the one as it
     /// is now, if others have changed it since.
     fields: Vec<(ChangeRow, Option<ChangeRow>)>,
-    /// The fields that stay as they are.
-    kept: Vec<String>,
     error: Option<String>,
-    version: String,
-    /// Whether the request would change nothing.
-    is_done: bool,
     /// The command of the request, if it would succeed.
     command: Option<Command>,
 }
@@ -75,7 +66,7 @@ pub(super) async fn revert(request: SignedIn) -> PageResult {
     let status = failure.as_ref().map_or(StatusCode::OK, status_of);
     let error = failure.or(refusal).as_ref().map(text_of);
     let render = move || {
-        let page = case.page(error, is_done, command);
+        let page = case.page(error, command);
         layout::page(&frame.titled(page.title.clone()).with_status(status), &page)
     };
     Ok(run_low_priority(Priority::Answer, render).await??)
@@ -99,30 +90,17 @@ impl Case {
         with_notice(&self.history(), notice)
     }
 
-    fn page(&self, error: Option<String>, is_done: bool, command: Option<Command>) -> RevertPage {
+    fn page(self, error: Option<String>, command: Option<Command>) -> RevertPage {
         let mut budget = DiffBudget::of_page();
-        let (entry, is_restore) = (&self.entry, self.reversal.is_restore);
-        let row = entry.row(&self.log, &self.people, None, &mut budget);
-        let question = if is_restore {
+        let row = self.entry.row(&self.log, &self.people, None, &mut budget);
+        let title = if self.reversal.is_restore {
             format!("Restore {}?", row.object.text())
         } else {
             "Revert this change?".to_owned()
         };
         let changes = self.reversal.changes.iter();
-        RevertPage {
-            title: question,
-            base: self.log.page(),
-            action: format!("{}revert/?{}", self.log.page(), entry_query(entry)),
-            back: self.history(),
-            is_restore,
-            fields: changes.map(|change| self.field(change, &mut budget)).collect(),
-            kept: self.reversal.kept.iter().map(|field| words::label(field).into_owned()).collect(),
-            row,
-            error,
-            version: self.object.version.clone().unwrap_or_default(),
-            is_done,
-            command,
-        }
+        let fields = changes.map(|change| self.field(change, &mut budget)).collect();
+        RevertPage { title, case: self, row, fields, error, command }
     }
 
     fn field(&self, change: &Change, budget: &mut DiffBudget) -> (ChangeRow, Option<ChangeRow>) {
@@ -147,7 +125,7 @@ struct Case {
     log: Log,
     entry: Entry,
     people: People,
-    operations: ObjectOperations,
+    update: Operation,
     reversal: Reversal,
     /// The object as it is now; null if it is deleted.
     object: Versioned,
@@ -168,10 +146,10 @@ impl Case {
         let frame = Frame::load(request).await?;
         let people = People::load(&request.api, frame.organization()).await?;
         let cannot = || Error::not_found_as("This change cannot be reverted.");
-        let operations = ObjectOperations::of(&entry, &log, &people).ok_or_else(cannot)?;
-        let schema = operations.update.body_schema(request.api.table())?;
+        let update = update_of(&entry, &log, &people).ok_or_else(cannot)?;
+        let schema = update.body_schema(request.api.table())?;
         let mut reversal = Reversal::of(&entry, &schema).ok_or_else(cannot)?;
-        let (_, path) = operations.read.target(request.api.table())?;
+        let (_, path) = update.target(request.api.table())?;
         let object = if reversal.is_restore {
             let found = request.api.get(&path).await.read_if_allowed()?;
             Versioned { body: found.unwrap_or_default(), version: None }
@@ -182,7 +160,7 @@ impl Case {
         let is_deleted = reversal.is_restore && object.body.is_null();
         let deleted =
             if is_deleted { deleted_insight(request, &entry).await? } else { Value::Null };
-        Ok((Self { log, entry, people, operations, reversal, object, deleted }, frame))
+        Ok((Self { log, entry, people, update, reversal, object, deleted }, frame))
     }
 
     /// Returns whether the object is already as the request would make it.
@@ -200,7 +178,7 @@ impl Case {
     fn write(&self, version: Option<String>) -> Write {
         let now = if self.reversal.is_restore { &self.deleted } else { &self.object.body };
         let body = self.reversal.body(&self.entry.scope, now);
-        Write { operation: self.operations.update.clone(), body: Some(body), version, key: None }
+        Write { operation: self.update.clone(), body: Some(body), version, key: None }
     }
 
     /// Returns the page with all changes of the object.
@@ -223,9 +201,6 @@ async fn deleted_insight(request: &SignedIn, entry: &Entry) -> Result<Value> {
     Ok(found.results.into_iter().find(is_sought).unwrap_or_default())
 }
 
-/// The maximum number of kinds and tenants for which a page asks the gate.
-const MAX_PROBES: usize = 50;
-
 /// Returns an offer for each entry that the session may revert. `entries` begin with the newest.
 ///
 /// # Errors
@@ -240,7 +215,7 @@ pub(super) async fn offers(
     // The newest deletion or restoration of each object on the page.
     let mut states: HashMap<(&str, &str), &str> = HashMap::new();
     // The schema of an update, if the gate admits the session.
-    let mut schemas: HashMap<String, Option<Value>> = HashMap::new();
+    let mut schemas: HashMap<(&'static str, String), Option<Value>> = HashMap::new();
     for entry in entries {
         let object = (entry.scope.as_str(), entry.item_id.as_str());
         let state = states.get(&object).copied();
@@ -249,17 +224,17 @@ pub(super) async fn offers(
         if matches!(entry.activity.as_str(), "deleted" | "restored") {
             states.entry(object).or_insert(&entry.activity);
         }
-        let operations = if is_settled { None } else { ObjectOperations::of(entry, log, people) };
-        let Some(operations) = operations else {
+        let update = if is_settled { None } else { update_of(entry, log, people) };
+        let Some(update) = update else {
             offers.push(None);
             continue;
         };
-        if !schemas.contains_key(&operations.gate) && schemas.len() < MAX_PROBES {
-            let is_admitted = request.api.may(&operations.update).await?;
-            let schema = || operations.update.body_schema(request.api.table());
-            schemas.insert(operations.gate.clone(), is_admitted.then(schema).transpose()?);
+        if !schemas.contains_key(&update.gate()) {
+            let is_admitted = request.api.may(&update).await?;
+            let schema = || update.body_schema(request.api.table());
+            schemas.insert(update.gate(), is_admitted.then(schema).transpose()?);
         }
-        let schema = schemas.get(&operations.gate).and_then(Option::as_ref);
+        let schema = schemas.get(&update.gate()).and_then(Option::as_ref);
         let reversal = schema.and_then(|schema| Reversal::of(entry, schema));
         offers.push(
             reversal.map(|reversal| Offer {
@@ -271,55 +246,25 @@ pub(super) async fn offers(
     Ok(offers)
 }
 
-/// The operations on an object that the API can update.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ObjectOperations {
-    read: Operation,
-    update: Operation,
-    /// Entries with the same tenant and kind are admitted by the gate alike.
-    gate: String,
-}
-
-impl ObjectOperations {
-    /// Returns the operations on the object of an entry, or `None` if the console cannot update objects of its kind.
-    fn of(entry: &Entry, log: &Log, people: &People) -> Option<Self> {
-        let item = entry.item_id.as_str();
-        let within = |tenant: &str, read, update, item: &str| {
-            let [read, update] = [read, update].map(|id| Operation::new(id, [tenant, item]));
-            Some(Self { read, update, gate: format!("{} {tenant}", entry.scope) })
-        };
-        let alone = |read, update| {
-            let [read, update] = [read, update].map(|id| Operation::new(id, [item]));
-            Some(Self { read, update, gate: format!("{} {item}", entry.scope) })
-        };
-        let project = entry.project_id.map(|id| id.to_string());
-        match (entry.scope.as_str(), log) {
-            ("Project", _) => alone("projects_retrieve", "projects_partial_update"),
-            ("Organization", _) => alone("organizations_retrieve", "organizations_partial_update"),
-            ("Dashboard", _) => {
-                within(&project?, "dashboards_retrieve", "dashboards_partial_update", item)
-            }
-            ("Insight", _) => {
-                within(&project?, "insights_retrieve", "insights_partial_update", item)
-            }
-            ("BatchExport", Log::Project(id)) => {
-                let update = "projects_batch_exports_partial_update";
-                within(id, "projects_batch_exports_retrieve", update, item)
-            }
-            ("BatchExport", Log::Organization(id)) => {
-                within(id, "batch_exports_retrieve", "batch_exports_partial_update", item)
-            }
-            ("OrganizationDomain", Log::Organization(id)) => {
-                within(id, "domains_retrieve", "domains_partial_update", item)
-            }
-            ("Role", Log::Organization(id)) => {
-                within(id, "roles_retrieve", "roles_partial_update", item)
-            }
-            ("OrganizationMembership", Log::Organization(id)) => {
-                let user = &people.by_membership(item)?.uuid;
-                within(id, "members_retrieve", "members_partial_update", user)
-            }
-            _ => None,
+/// Returns the operation that updates the object of an entry, or `None` if the console cannot update objects of its kind. The
+/// object is read at the same path.
+fn update_of(entry: &Entry, log: &Log, people: &People) -> Option<Operation> {
+    let item = entry.item_id.as_str();
+    let project = || entry.project_id.map(|id| id.to_string());
+    let (update, tenant) = match (entry.scope.as_str(), log) {
+        ("Project", _) => return Some(Operation::new("projects_partial_update", [item])),
+        ("Organization", _) => return Some(Operation::new("organizations_partial_update", [item])),
+        ("Dashboard", _) => ("dashboards_partial_update", project()?),
+        ("Insight", _) => ("insights_partial_update", project()?),
+        ("BatchExport", Log::Project(id)) => ("projects_batch_exports_partial_update", id.clone()),
+        ("BatchExport", Log::Organization(id)) => ("batch_exports_partial_update", id.clone()),
+        ("OrganizationDomain", Log::Organization(id)) => ("domains_partial_update", id.clone()),
+        ("Role", Log::Organization(id)) => ("roles_partial_update", id.clone()),
+        ("OrganizationMembership", Log::Organization(id)) => {
+            let user = &people.by_membership(item)?.uuid;
+            return Some(Operation::new("members_partial_update", [id, user]));
         }
-    }
+        _ => return None,
+    };
+    Some(Operation::new(update, [&tenant, item]))
 }
