@@ -101,14 +101,14 @@ async fn own_uuid(request: &SignedIn, organization: &str) -> Result<Option<Strin
     Ok(own.map(|member| member.user.uuid))
 }
 
-/// The changes of a member that the session may make.
-#[derive(Clone, Default)]
+/// The changes of a member that the session may make: `rights/` of the member.
+#[derive(Clone, Default, Deserialize)]
 struct MemberRights {
-    /// The levels that it may give, with the present one. Empty if it may give no other.
-    levels: Vec<Choice>,
+    /// The levels that it may give. Empty if it may give no other than the present one.
+    levels: Vec<u8>,
     /// Why it may give no other level.
     level_reason: Option<String>,
-    is_removable: bool,
+    can_remove: bool,
     /// Why it may not remove the member.
     removal_reason: Option<String>,
 }
@@ -125,28 +125,21 @@ impl MemberRights {
             return Ok(Self::default());
         }
         let path = format!("/api/organizations/{organization}/members/{uuid}/rights/");
-        let found = request.api.get(&path).await.read_if_allowed::<Rights>()?;
-        let Some(found) = found else { return Ok(Self::default()) };
-        let is_shown = |level: &u8| *level == member.level || found.levels.contains(level);
-        let has_other = found.levels.iter().any(|level| *level != member.level);
-        let levels = LEVELS.iter().filter_map(|(text, name)| Some((text.parse().ok()?, name)));
-        let levels = levels.filter(|(level, _)| has_other && is_shown(level));
-        Ok(Self {
-            levels: levels.map(|(level, name)| Choice::new(Value::from(level), *name)).collect(),
-            level_reason: found.level_reason.filter(|_| !has_other),
-            is_removable: found.can_remove,
-            removal_reason: found.removal_reason,
-        })
+        let mut found: Self = request.api.get(&path).await.read_if_allowed()?.unwrap_or_default();
+        if found.levels.iter().any(|level| *level != member.level) {
+            found.level_reason = None;
+        } else {
+            found.levels.clear();
+        }
+        Ok(found)
     }
-}
 
-/// `rights/` of a member.
-#[derive(Deserialize)]
-struct Rights {
-    levels: Vec<u8>,
-    level_reason: Option<String>,
-    can_remove: bool,
-    removal_reason: Option<String>,
+    /// Returns the levels that the session may give, and the present one.
+    fn choices(&self, member: &Member) -> Vec<Choice> {
+        let levels = LEVELS.iter().map(|(text, name)| Choice::new(level_value(text), *name));
+        let is_given = |choice: &Choice| self.levels.iter().any(|level| choice.value == *level);
+        levels.filter(|choice| choice.value == member.level || is_given(choice)).collect()
+    }
 }
 
 /// The operation that changes the level.
@@ -189,7 +182,7 @@ async fn member(request: SignedIn) -> PageResult {
         None => Some(FORM.filled(&request, &update, &action, &found)?),
         sent => sent,
     };
-    let form = form.map(|form| form.with_choices("level", rights.levels.clone()));
+    let form = form.map(|form| form.with_choices("level", rights.choices(&member)));
     let query = format!("user={}&basic=true&limit={MAX_ROLES}", member.user.uuid);
     let path = format!("/api/organizations/{organization}/roles/?{query}");
     let roles = request.api.get(&path).await.read_if_allowed()?;
