@@ -12,11 +12,9 @@ struct AccessPage {
     base: String,
     is_private: bool,
     rules: RuleTable,
-    may_change: bool,
     /// The form for a rule on the project, if the session may set one.
     project: Option<Form>,
     matrix: Matrix,
-    may_change_kinds: bool,
     /// The form for a rule on a kind, if the session may set one.
     kind: Option<Form>,
     subjects: Subjects,
@@ -59,10 +57,8 @@ pub(super) async fn show(request: SignedIn, mut feedback: Feedback) -> PageResul
         base: base(&id),
         is_private: on_project.default_access_level == "none",
         rules: RuleTable::new(rules, &subjects, &request.visit, &of_rules, action)?,
-        may_change: project.is_some(),
         project,
         matrix: Matrix::of(on_kinds, &subjects, &request.visit, of_kinds)?,
-        may_change_kinds: kind.is_some(),
         kind,
         subjects,
         command: Command::get(&request.visit, &path),

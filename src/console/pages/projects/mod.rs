@@ -61,44 +61,26 @@ const DEMO_FORM: FormSpec = FormSpec::create(
     ],
 );
 
-/// The projects that the session may create.
-enum Creatable {
-    Any,
-    Demo,
-    /// Nothing, for this reason.
-    None(String),
-}
-
-impl Creatable {
-    /// Asks the API.
-    async fn of(request: &SignedIn, organization: &str) -> Result<Self> {
-        let try_with = async |body: Value| {
-            let write = Write::new(CREATE, [organization]).body(body);
-            request.api.refusal(&write).await
-        };
-        let Some(refusal) = try_with(json!({})).await? else { return Ok(Self::Any) };
-        match try_with(json!({ "is_demo": true })).await? {
-            None => Ok(Self::Demo),
-            Some(_) => Ok(Self::None(refusal)),
-        }
-    }
-
-    const fn form(&self) -> &'static FormSpec {
-        match self {
-            Self::Any | Self::None(_) => &FORM,
-            Self::Demo => &DEMO_FORM,
-        }
-    }
+/// Returns whether the session may create demo projects only, and why it may create none.
+async fn creatable(request: &SignedIn, organization: &str) -> Result<(bool, Option<String>)> {
+    let try_with = async |body: Value| {
+        let write = Write::new(CREATE, [organization]).body(body);
+        request.api.refusal(&write).await
+    };
+    let refusal = try_with(json!({})).await?;
+    let is_demo = refusal.is_some() && try_with(json!({ "is_demo": true })).await?.is_none();
+    Ok((is_demo, refusal.filter(|_| !is_demo)))
 }
 
 async fn new(request: SignedIn) -> PageResult {
     let organization = request.visit.organization_id()?;
     let list = format!("/console/organizations/{organization}/projects/");
     let (create, action) = (Operation::new(CREATE, [&organization]), format!("{list}new/"));
-    let creatable = Creatable::of(&request, &organization).await?;
+    let (is_demo, refusal) = creatable(&request, &organization).await?;
+    let spec = if is_demo { &DEMO_FORM } else { &FORM };
     let form = if request.visit.sends_form() {
-        let mut sent = creatable.form().sent(&request, create, &action)?;
-        if let Creatable::Demo = creatable {
+        let mut sent = spec.sent(&request, create, &action)?;
+        if is_demo {
             sent.body.insert("is_demo".to_owned(), json!(true));
         }
         match sent.send(&request).await? {
@@ -109,11 +91,7 @@ async fn new(request: SignedIn) -> PageResult {
             Outcome::Again(form) => *form,
         }
     } else {
-        let form = creatable.form().empty(&request, &create, &action)?;
-        let refusal = match creatable {
-            Creatable::None(reason) => Some(reason),
-            Creatable::Any | Creatable::Demo => None,
-        };
+        let form = spec.empty(&request, &create, &action)?;
         form.with_value("timezone", &json!("UTC")).refused_for(refusal)
     };
     FormPage::new("New project", form).below(list, "Projects").show(&request).await
@@ -132,7 +110,6 @@ fn update(project: &str) -> Operation {
 #[derive(Template)]
 #[template(path = "console/pages/projects/settings.html")]
 struct SettingsPage {
-    id: String,
     base: String,
     project: Project,
     form: Form,
@@ -164,7 +141,6 @@ async fn show_settings(request: SignedIn, mut feedback: Feedback) -> PageResult 
     let access_refusal = request.api.refusal(&change(other)).await?;
     let may = async |id| request.api.may(&Operation::new(id, [project])).await;
     let page = SettingsPage {
-        id: project.clone(),
         form: offer_dashboards(&request, project, form).await?.refused_for(refusal),
         access: access.refused_for(access_refusal),
         may_reset: may("projects_reset_token_partial_update").await?,
