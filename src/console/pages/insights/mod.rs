@@ -183,7 +183,6 @@ struct Insight {
 #[template(path = "console/pages/insights/one.html")]
 struct InsightPage {
     object: ObjectPath,
-    dashboards: String,
     /// The ids and names of the dashboards that show the insight.
     named: Vec<(u64, String)>,
     insight: Insight,
@@ -202,7 +201,6 @@ async fn show(request: SignedIn, feedback: Feedback) -> PageResult {
     let refusal = INSIGHT.refusal(&request, &object.tenant, &insight.rights).await?;
     let page = InsightPage {
         named: dashboard_names(&request, &object.tenant, &insight.listed.dashboards).await?,
-        dashboards: format!("/console/projects/{}/dashboards/", object.tenant),
         definition: Definition::of(insight.query.as_ref().unwrap_or(&insight.filters)),
         may_edit: refusal.is_none(),
         may_see_sharing: request.api.may(&object.operation("insights_sharing_retrieve")).await?,

@@ -218,6 +218,7 @@ fn deletion_body(is_deleted: bool, saved: Option<bool>) -> Value {
 
 #[derive(Deserialize)]
 struct Sharing {
+    /// When the page was first enabled.
     created_at: Option<String>,
     enabled: bool,
     access_token: Option<String>,
@@ -228,15 +229,12 @@ struct Sharing {
 struct SharingPage {
     kind: &'static ShareableKind,
     object: ObjectPath,
-    name: String,
-    is_enabled: bool,
-    /// When the page was first enabled.
-    since: Option<String>,
+    found: Shareable,
+    sharing: Sharing,
     /// The public link, if the session may know it.
     link: Option<String>,
     /// The base of the link, if it works on this machine only.
     local_base: Option<String>,
-    tiles: usize,
     may_share: bool,
     /// Why the session may not share, although its key may.
     reason: Option<String>,
@@ -273,17 +271,13 @@ async fn show_sharing(request: SignedIn, feedback: Feedback) -> PageResult {
         found.reason_not_to_share(is_enabled).map(str::to_owned)
     };
     let may_share = reason.is_none() && request.api.may(&change.operation).await?;
-    let name = kind.name(&found).to_owned();
+    let name = kind.name(&found);
     let title = if kind.is_insight { "Sharing".to_owned() } else { format!("Sharing of {name}") };
-    let token = sharing.access_token.filter(|_| is_enabled);
+    let token = sharing.access_token.as_ref().filter(|_| is_enabled);
     let page = SharingPage {
         kind,
-        name,
-        is_enabled,
-        since: sharing.created_at,
         link: token.map(|token| format!("{}/shared/{token}/", request.visit.base_url())),
         local_base: local_base(&request.visit.base_url()),
-        tiles: found.tiles.len(),
         // The command of the button, or else of the page itself.
         command: if may_share && !kind.is_insight {
             Command::write(&request, &change)?
@@ -294,6 +288,8 @@ async fn show_sharing(request: SignedIn, feedback: Feedback) -> PageResult {
         reason,
         once: once_key(),
         object,
+        found,
+        sharing,
     };
     feedback.show(&request, &title, &page).await
 }
