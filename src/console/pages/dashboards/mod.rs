@@ -131,24 +131,16 @@ async fn change_each(request: &SignedIn, project: &str) -> Result<Changes> {
     let mut outcome = BulkFeedback::default();
     for id in ids {
         let id = id.to_string();
-        let changed = apply_to_one(request, &change, project, &id, &tag).await;
+        let changed = match &change {
+            Change::Tag { is_wanted } => set_tag(request, project, &id, &tag, *is_wanted).await,
+            Change::Update(operation, body) => {
+                let write = Write::new(operation, [project, &id]).body(body.clone());
+                request.api.write(&write).await.map(drop)
+            }
+        };
         outcome.add(id, changed)?;
     }
     Ok(Changes { notice, is_deletion: action == DELETE, outcome })
-}
-
-async fn apply_to_one(
-    request: &SignedIn,
-    change: &Change,
-    project: &str,
-    id: &str,
-    tag: &str,
-) -> Result<()> {
-    let (operation, body) = match change {
-        Change::Update(operation, body) => (*operation, body.clone()),
-        Change::Tag { is_wanted } => return set_tag(request, project, id, tag, *is_wanted).await,
-    };
-    request.api.write(&Write::new(operation, [project, id]).body(body)).await.map(drop)
 }
 
 /// Adds a tag, or removes it if `is_wanted` is false. The request names the version of the dashboard, so that no other change
