@@ -227,7 +227,7 @@ pub(super) struct Form {
     /// Whether the values are those that the browser has sent.
     pub(super) is_sent: bool,
     /// Whether the page shows the values as text.
-    is_read_only: bool,
+    pub(super) is_read_only: bool,
     /// What others have changed since the form was filled.
     differences: Vec<Difference>,
     /// Why the session cannot send the form.
@@ -274,12 +274,6 @@ impl Form {
     /// Leaves out a field that has nothing to choose.
     pub(super) fn without(mut self, name: &str) -> Self {
         self.fields.retain(|field| field.input.name != name);
-        self
-    }
-
-    /// Shows the values as text, for a session that may not change them.
-    pub(super) const fn read_only(mut self, is_read_only: bool) -> Self {
-        self.is_read_only = is_read_only;
         self
     }
 

@@ -97,6 +97,7 @@ struct FormPage {
     list: Option<(String, &'static str)>,
     /// The path of the object above the page, and its name.
     object: Option<(String, String)>,
+    /// The text below the title.
     lede: &'static str,
     form: Form,
 }
@@ -116,12 +117,6 @@ impl FormPage {
     fn of_dashboard(mut self, dashboard: &ObjectPath, name: String) -> Self {
         self.object = Some((dashboard.page(""), name));
         self.below(dashboard.list(), "Dashboards")
-    }
-
-    /// Adds a text below the title.
-    fn with_lede(mut self, lede: &'static str) -> Self {
-        self.lede = lede;
-        self
     }
 
     /// Shows the page with the status of its form.

@@ -122,8 +122,7 @@ const DESTROY: &str = "projects_batch_exports_destroy";
 #[derive(Template)]
 #[template(path = "console/pages/batch_exports/one.html")]
 struct ExportPage {
-    base: String,
-    path: String,
+    object: ObjectPath,
     export: BatchExport,
     destination: &'static Destination,
     form: Form,
@@ -152,17 +151,16 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let stored = request.api.get_versioned(&object.api("")).await?;
     let destination = destination(&stored.body)?;
     let (update, action) = (object.operation(UPDATE), object.page(""));
-    let form = destination.change.shown(&request, &update, &action, &stored, &mut feedback)?;
+    let mut form = destination.change.shown(&request, &update, &action, &stored, &mut feedback)?;
+    form.is_read_only = !request.api.may(&update).await?;
     let export: BatchExport = serde_json::from_value(stored.body).map_err(Error::internal)?;
-    let may_update = request.api.may(&update).await?;
     let page = ExportPage {
-        base: object.list(),
-        path: action,
         export,
         destination,
-        form: form.read_only(!may_update),
+        form,
         may_delete: request.api.may(&object.operation(DESTROY)).await?,
         once: request.api.may(&object.operation(PAUSE.operation)).await?.then(once_key),
+        object,
     };
     feedback.show(&request, &page.export.name, &page).await
 }

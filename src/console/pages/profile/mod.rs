@@ -45,7 +45,7 @@ async fn profile(request: SignedIn) -> PageResult {
     };
     let lede =
         "What others see of you, and what programs that show the workspace remember for you.";
-    FormPage::new("Profile", form).with_lede(lede).show(&request).await
+    FormPage { lede, ..FormPage::new("Profile", form) }.show(&request).await
 }
 
 const LIST: &str = "/console/sessions/";
