@@ -15,6 +15,7 @@ use super::api::Operation;
 use super::assets::icon;
 use super::headers::{policy_with_style, status_of};
 use super::visit::{SignedIn, Visit};
+use super::words::capitalized;
 use account::{Account, Tenant};
 use navigation::Group;
 
@@ -187,31 +188,16 @@ const DONE: &str = "done";
 /// The parameter with the number of objects, if there are several.
 const COUNT: &str = "count";
 
-/// The objects of notices: the name in the query, one of them, and several. A link can only choose among these texts.
-const OBJECTS: [(&str, &str, &str); 23] = [
-    ("access", "Access", "rules"),
-    ("arrangement", "Arrangement", "arrangements"),
-    ("change", "Change", "changes"),
-    ("collaborator", "Collaborator", "collaborators"),
-    ("dashboard", "Dashboard", "dashboards"),
-    ("domain", "Domain", "domains"),
-    ("export", "Batch export", "batch exports"),
-    ("insight", "Insight", "insights"),
-    ("invite", "Invite", "invites"),
-    ("key", "API key", "API keys"),
-    ("level", "Level", "levels"),
-    ("link", "Public link", "public links"),
-    ("member", "Member", "members"),
-    ("organization", "Organization", "organizations"),
-    ("page", "Public page", "public pages"),
-    ("profile", "Profile", "profiles"),
-    ("project", "Project", "projects"),
-    ("role", "Role", "roles"),
-    ("rule", "Rule", "rules"),
-    ("settings", "Settings", "settings"),
-    ("text", "Text", "texts"),
-    ("tile", "Tile", "tiles"),
-    ("token", "Token", "tokens"),
+/// The objects of notices, as the query names them. A link can only choose among these words.
+const OBJECTS: &str = "access arrangement change collaborator dashboard domain export insight invite key level link member \
+                       organization page profile project role rule settings text tile token";
+
+/// The objects whose name says more than their name in the query.
+const LONGER: [(&str, &str); 4] = [
+    ("export", "batch export"),
+    ("key", "API key"),
+    ("link", "public link"),
+    ("page", "public page"),
 ];
 
 /// The verbs of notices.
@@ -235,11 +221,14 @@ fn notice(name: &str, count: usize) -> Option<String> {
         return Some(LEFT.1.to_owned());
     }
     let (object, verb) = name.split_once('-')?;
-    let (_, one, several) = OBJECTS.iter().find(|(known, ..)| *known == object)?;
+    let object = OBJECTS.split(' ').find(|known| *known == object)?;
     let verb = VERBS.split(' ').find(|known| *known == verb)?;
-    Some(match count {
-        1 => format!("{one} {verb}."),
-        count => format!("{count} {several} {verb}."),
+    let object =
+        LONGER.iter().find(|(known, _)| *known == object).map_or(object, |(_, name)| *name);
+    Some(if count == 1 || object.ends_with('s') {
+        format!("{} {verb}.", capitalized(object))
+    } else {
+        format!("{count} {object}s {verb}.")
     })
 }
 
