@@ -183,13 +183,6 @@ pub(super) fn entry_query(entry: &Entry) -> Query {
     item_query(&entry.scope, &entry.item_id).and([("at", at), ("entry", id)])
 }
 
-/// A link that reverts an entry.
-pub(super) struct Offer {
-    /// The query of the page that asks.
-    pub(super) query: Query,
-    pub(super) is_restore: bool,
-}
-
 /// An entry on the page.
 pub(super) struct Row {
     pub(super) id: String,
@@ -204,7 +197,9 @@ pub(super) struct Row {
     pub(super) project: Option<(u64, String)>,
     /// The query of the entries about the same object.
     pub(super) history: Query,
-    pub(super) offer: Option<Offer>,
+    /// The query of the page that asks before the entry is reverted, if the session may revert it.
+    pub(super) revert: Option<Query>,
+    pub(super) is_deletion: bool,
 }
 
 /// A changed field on the page.
@@ -251,7 +246,7 @@ impl Entry {
         &self,
         log: &Log,
         people: &People,
-        offer: Option<Offer>,
+        may_revert: bool,
         budget: &mut DiffBudget,
     ) -> Row {
         let changes = self.detail.changes.iter().map(|change| change.row(&self.scope, budget));
@@ -265,7 +260,8 @@ impl Entry {
             changes: changes.collect(),
             project: self.project_id.zip(log.of_project(self)),
             history: item_query(&self.scope, &self.item_id),
-            offer,
+            revert: may_revert.then(|| entry_query(self)),
+            is_deletion: self.activity == "deleted",
         }
     }
 }

@@ -90,7 +90,7 @@ async fn list(request: SignedIn) -> PageResult {
     let frame = Frame::load(&request).await?.titled("Activity");
     let people = People::load(&request.api, frame.organization()).await?;
     keep_open_projects(&request, &mut found.results).await?;
-    let offers = revert::offers(&request, &found.results, &log, &people).await?;
+    let revertible = revert::revertible(&request, &found.results, &log, &people).await?;
     let command = Command::get(&request.visit, &path);
     let size: usize = found.results.iter().map(|entry| entry.detail.changes.len()).sum();
     let render = move || {
@@ -100,8 +100,9 @@ async fn list(request: SignedIn) -> PageResult {
         let status = if error.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         let newest = || entries.first().map_or(String::new(), |entry| entry.created_at.clone());
         let of_item = entries.first().filter(|_| !filters.value("item_id").is_empty());
-        let rows = entries.iter().zip(offers);
-        let rows = rows.map(|(entry, offer)| entry.row(&log, &people, offer, &mut budget));
+        let rows = entries.iter().zip(revertible);
+        let rows =
+            rows.map(|(entry, revertible)| entry.row(&log, &people, revertible, &mut budget));
         let page = ActivityPage {
             rows: rows.collect(),
             projects: frame.projects(),
@@ -217,7 +218,7 @@ impl Latest {
         };
         let people = People::load(&request.api, organization).await?;
         let mut budget = DiffBudget::of_page();
-        let rows = found.results.iter().map(|entry| entry.row(&log, &people, None, &mut budget));
+        let rows = found.results.iter().map(|entry| entry.row(&log, &people, false, &mut budget));
         Ok(Some(Self { base: log.page(), rows: rows.collect() }))
     }
 }

@@ -183,10 +183,7 @@ impl<'f> PartField<'f> {
         });
         let Some(Value::Object(patch)) = tiles.get_mut(at) else { return };
         if self.list == "texts" {
-            let text = [("id", self.id.into()), (self.name, value.clone())];
-            let text: Map<_, _> =
-                text.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-            patch.insert("text".to_owned(), text.into());
+            patch.insert("text".to_owned(), json!({ "id": self.id, (self.name): value }));
         } else {
             patch.insert(self.name.to_owned(), value.clone());
         }

@@ -8,8 +8,8 @@ use crate::console::pages::prelude::*;
 
 use super::diff::DiffBudget;
 use super::log::{
-    Change, ChangeRow, Entry, Log, Offer, Row, api_query, entry_query, filters_of_entry,
-    item_query, keep_open_projects,
+    Change, ChangeRow, Entry, Log, Row, api_query, entry_query, filters_of_entry, item_query,
+    keep_open_projects,
 };
 use super::reversal::{Reversal, is_unchanged, value_of};
 use super::words;
@@ -92,7 +92,7 @@ impl Case {
 
     fn page(self, error: Option<String>, command: Option<Command>) -> RevertPage {
         let mut budget = DiffBudget::of_page();
-        let row = self.entry.row(&self.log, &self.people, None, &mut budget);
+        let row = self.entry.row(&self.log, &self.people, false, &mut budget);
         let title = if self.reversal.is_restore {
             format!("Restore {}?", row.object.text())
         } else {
@@ -201,17 +201,17 @@ async fn deleted_insight(request: &SignedIn, entry: &Entry) -> Result<Value> {
     Ok(found.results.into_iter().find(is_sought).unwrap_or_default())
 }
 
-/// Returns an offer for each entry that the session may revert. `entries` begin with the newest.
+/// Returns for each entry whether the session may revert it. `entries` begin with the newest.
 ///
 /// # Errors
 /// The errors of the API, except refusals.
-pub(super) async fn offers(
+pub(super) async fn revertible(
     request: &SignedIn,
     entries: &[Entry],
     log: &Log,
     people: &People,
-) -> Result<Vec<Option<Offer>>> {
-    let mut offers = Vec::new();
+) -> Result<Vec<bool>> {
+    let mut revertible = Vec::new();
     // The newest deletion or restoration of each object on the page.
     let mut states: HashMap<(&str, &str), &str> = HashMap::new();
     // The schema of an update, if the gate admits the session.
@@ -226,7 +226,7 @@ pub(super) async fn offers(
         }
         let update = if is_settled { None } else { update_of(entry, log, people) };
         let Some(update) = update else {
-            offers.push(None);
+            revertible.push(false);
             continue;
         };
         if !schemas.contains_key(&update.gate()) {
@@ -235,15 +235,9 @@ pub(super) async fn offers(
             schemas.insert(update.gate(), is_admitted.then(schema).transpose()?);
         }
         let schema = schemas.get(&update.gate()).and_then(Option::as_ref);
-        let reversal = schema.and_then(|schema| Reversal::of(entry, schema));
-        offers.push(
-            reversal.map(|reversal| Offer {
-                query: entry_query(entry),
-                is_restore: reversal.is_restore,
-            }),
-        );
+        revertible.push(schema.is_some_and(|schema| Reversal::of(entry, schema).is_some()));
     }
-    Ok(offers)
+    Ok(revertible)
 }
 
 /// Returns the operation that updates the object of an entry, or `None` if the console cannot update objects of its kind. The
