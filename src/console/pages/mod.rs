@@ -97,6 +97,8 @@ struct FormPage {
     list: Option<(String, &'static str)>,
     /// The path of the object above the page, and its name.
     object: Option<(String, String)>,
+    /// A button beside the title: its path and its text.
+    action: Option<(String, &'static str)>,
     /// The text below the title.
     lede: &'static str,
     form: Form,
@@ -104,7 +106,7 @@ struct FormPage {
 
 impl FormPage {
     fn new(title: &'static str, form: Form) -> Self {
-        Self { title, list: None, object: None, lede: "", form }
+        Self { title, list: None, object: None, action: None, lede: "", form }
     }
 
     /// Links to the list above the page.

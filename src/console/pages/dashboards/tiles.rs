@@ -81,15 +81,6 @@ const INSIGHT_FORM: FormSpec = FormSpec::change(
     &[COLOR, Input::new("tiles.0.show_description").label("Show the description of the insight")],
 );
 
-#[derive(Template)]
-#[template(path = "console/pages/dashboards/tile.html")]
-struct EditPage {
-    object: ObjectPath,
-    name: String,
-    tile: String,
-    form: Form,
-}
-
 /// The ids in the path of the page.
 struct TilePath {
     dashboard: ObjectPath,
@@ -158,9 +149,10 @@ pub(super) async fn edit(request: SignedIn) -> PageResult {
         let form = form_of(&tile.body).filled(&request, &update, &action, &tile)?;
         form.refused_for(DASHBOARD.refusal_of(&request, &path.dashboard, &dashboard).await?)
     };
-    let TilePath { dashboard: object, tile } = path;
-    let page = EditPage { object, name: name_in(&dashboard), tile, form };
-    Feedback::from(page.form.status).show(&request, "Edit the tile", &page).await
+    let page = FormPage::new("Edit the tile", form);
+    let page = page.of_dashboard(&path.dashboard, name_in(&dashboard));
+    let action = Some((path.page("move/"), "Move to another dashboard"));
+    FormPage { action, ..page }.show(&request).await
 }
 
 const MOVE_TILE: &str = "dashboards_move_tile_partial_update";
