@@ -1,6 +1,6 @@
 //! Objects of the API, as far as pages show them.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::words::{MAY_EDIT, is_editor, is_restricted};
@@ -180,7 +180,7 @@ pub(super) struct Invite {
 }
 
 /// The access to a project that an invite gives. The level is shown as it was sent.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 pub(super) struct ProjectAccess {
     pub(super) id: u64,
     pub(super) level: Value,

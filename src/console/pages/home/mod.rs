@@ -141,10 +141,6 @@ impl Steps {
         invites: u64,
         keys: usize,
     ) -> Result<Option<Self>> {
-        #[derive(Deserialize)]
-        struct User {
-            has_seen_product_intro_for: Option<Map<String, Value>>,
-        }
         for operation in [
             Operation::new("organizations_partial_update", [organization]),
             Operation::new("invites_create", [organization]),
@@ -156,12 +152,12 @@ impl Steps {
         }
         let path = format!("/api/organizations/{organization}/");
         let (Some(user), Some(found)) = (
-            request.api.get(USER).await.read_if_allowed::<User>()?,
+            request.api.get(USER).await.read_if_allowed::<Value>()?,
             request.api.get(&path).await.read_if_allowed::<Organization>()?,
         ) else {
             return Ok(None);
         };
-        let seen = user.has_seen_product_intro_for.unwrap_or_default();
+        let is_dismissed = user["has_seen_product_intro_for"].get(DISMISSED).is_some();
         let base = format!("/console/organizations/{organization}/");
         let has_invited = found.member_count > 1 || invites > 0;
         let steps = [
@@ -169,7 +165,7 @@ impl Steps {
             ("Invite a colleague", format!("{base}invites/"), has_invited),
             ("Create a key for a program", "/console/keys/new/".to_owned(), keys > 1),
         ];
-        if seen.contains_key(DISMISSED) || steps.iter().all(|(_, _, is_done)| *is_done) {
+        if is_dismissed || steps.iter().all(|(_, _, is_done)| *is_done) {
             return Ok(None);
         }
         let may_dismiss = request.api.may(&Operation::new(UPDATE_USER, [])).await?;

@@ -298,15 +298,11 @@ async fn edit(request: SignedIn) -> PageResult {
         let refusal = INSIGHT.refusal_of(&request, &object, &insight.body).await?;
         (form.refused_for(refusal), insight.body)
     };
-    let on = dashboards_of(&insight);
+    let on: Vec<u64> =
+        insight["dashboards"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
     let form = offer_dashboards(&request, &object.tenant, form, &on).await?;
     let page = FormPage::new("Edit the insight", form).below(object.list(), "Insights");
     page.show(&request).await
-}
-
-fn dashboards_of(insight: &Value) -> Vec<u64> {
-    let ids = insight.get("dashboards").and_then(Value::as_array);
-    ids.into_iter().flatten().filter_map(Value::as_u64).collect()
 }
 
 /// Offers the dashboards that may show the insight: those that the session may edit, and those that show it already. With too

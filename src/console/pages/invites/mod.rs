@@ -141,15 +141,12 @@ impl Invite {
 
     /// Returns the request body that creates the same invite again, as JSON.
     fn again(&self) -> String {
-        let access = self.private_project_access.iter();
-        let access: Vec<_> =
-            access.map(|access| json!({ "id": access.id, "level": access.level })).collect();
         let body = json!({
             "target_email": self.target_email,
             "first_name": self.first_name,
             "level": self.level,
             "message": self.message,
-            "private_project_access": access,
+            "private_project_access": self.private_project_access,
             "send_email": self.send_email,
         });
         body.to_string()

@@ -173,7 +173,6 @@ pub(super) struct KeyOperation {
 /// The operations that a key can use, and the others.
 #[derive(Default)]
 pub(super) struct Abilities {
-    pub(super) count: usize,
     pub(super) total: usize,
     /// For each resource, what the key can do.
     pub(super) groups: Vec<(String, Vec<String>)>,
@@ -215,7 +214,6 @@ impl Abilities {
                 found.refused.push(operation);
                 continue;
             }
-            found.count += 1;
             let resource = operation.resource.replace('_', " ");
             match found.groups.iter_mut().find(|(known, _)| *known == resource) {
                 Some((_, summaries)) => summaries.push(operation.summary),

@@ -119,12 +119,6 @@ impl Shareable {
     }
 }
 
-/// The access rules on all objects of a kind.
-#[derive(Deserialize)]
-struct OnAll {
-    user_access_level: String,
-}
-
 impl ShareableKind {
     /// Returns the kind of the objects that a page is about.
     fn of(visit: &Visit) -> &'static Self {
@@ -148,8 +142,8 @@ impl ShareableKind {
         }
         let resource = self.objects.noun;
         let path = format!("/api/projects/{project}/resource_access_controls/?resource={resource}");
-        if let Some(on_all) = request.api.get(&path).await.read_if_allowed::<OnAll>()? {
-            return Ok(is_editor(&on_all.user_access_level));
+        if let Some(on_all) = request.api.get(&path).await.read_if_allowed::<Value>()? {
+            return Ok(on_all["user_access_level"].as_str().is_some_and(is_editor));
         }
         let create = Write::new(self.create, [project]).body(json!({}));
         let refusal = request.api.dry_run(&create).await?;
