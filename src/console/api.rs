@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::header::{CONTENT_TYPE, IF_MATCH};
 use axum::http::request::Builder;
 use axum::http::{HeaderValue, Method};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -103,6 +102,18 @@ impl Write {
     pub(super) fn once(mut self, key: &str) -> Self {
         self.key = (!key.is_empty()).then(|| key.to_owned());
         self
+    }
+
+    /// Returns the headers of the request, which has this method.
+    pub(super) fn headers(&self, method: &Method) -> Vec<(&'static str, &str)> {
+        let key = self.key.as_deref().filter(|_| *method == Method::POST);
+        let json = self.body.as_ref().map(|_| "application/json");
+        let all = [
+            ("If-Match", self.version.as_deref()),
+            ("Idempotency-Key", key),
+            ("Content-Type", json),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 }
 
@@ -284,18 +295,12 @@ impl Api {
 
     fn write_request(&self, write: &Write) -> Result<(Builder, Body)> {
         let (method, path) = write.operation.target(&self.table)?;
-        let mut request = self.request(method.clone(), &path);
-        if let Some(version) = &write.version {
-            request = request.header(IF_MATCH, header_value(version)?);
+        let headers = write.headers(&method);
+        let mut request = self.request(method, &path);
+        for (name, value) in headers {
+            request = request.header(name, header_value(value)?);
         }
-        if let Some(key) = write.key.as_ref().filter(|_| method == Method::POST) {
-            request = request.header("idempotency-key", header_value(key)?);
-        }
-        let mut body = Body::empty();
-        if let Some(value) = &write.body {
-            request = request.header(CONTENT_TYPE, "application/json");
-            body = Body::from(value.to_string());
-        }
+        let body = write.body.as_ref().map_or_else(Body::empty, |body| body.to_string().into());
         Ok((request, body))
     }
 

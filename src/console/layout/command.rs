@@ -36,16 +36,8 @@ impl Command {
         write: &Write,
     ) -> Result<Self> {
         let (method, path) = write.operation.target(table)?;
-        let mut headers = Vec::new();
-        if let Some(version) = &write.version {
-            headers.push(format!("If-Match: {version}"));
-        }
-        if let Some(key) = write.key.as_ref().filter(|_| method == Method::POST) {
-            headers.push(format!("Idempotency-Key: {key}"));
-        }
-        if write.body.is_some() {
-            headers.push("Content-Type: application/json".to_owned());
-        }
+        let headers = write.headers(&method).into_iter();
+        let headers: Vec<_> = headers.map(|(name, value)| format!("{name}: {value}")).collect();
         // A person reads the command before running it, so it shows every character of the body in its place.
         let body = write.body.as_ref().map(|body| escape_invisible(body.to_string()));
         let url = format!("{base_url}{path}");
