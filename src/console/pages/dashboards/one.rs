@@ -7,7 +7,6 @@ use crate::console::pages::shareable::DASHBOARD;
 use crate::http;
 
 use super::tile::{self, COLUMNS, Card, GridArea, LAST, MAX_HEIGHT};
-use super::tiles;
 
 const DESCRIPTION: &str = "/console/projects/{project_id}/dashboards/{id}/description/";
 const TAGS: &str = "/console/projects/{project_id}/dashboards/{id}/tags/";
@@ -68,10 +67,25 @@ fn undo(request: &SignedIn, object: &ObjectPath) -> Option<Undo> {
     Some(Undo { action: object.page("tiles/"), fields })
 }
 
+/// Applies a button of one tile: `only` has its action and the id of the tile.
 async fn change_tile(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
-    match tiles::apply(&request, &object).await? {
-        Ok(done) => Ok(see_other(&done)?),
+    let form = &request.visit.form;
+    let (action, id) = form.value("only").split_once(' ').unwrap_or_default();
+    let id: u64 = id.parse().map_err(|_| Error::not_found())?;
+    let (body, notice) = match action {
+        "remove" => (json!({ "tiles": [{ "id": id, "deleted": true }] }), "tile-removed"),
+        "restore" => (json!({ "tiles": [{ "id": id, "deleted": false }] }), "tile-restored"),
+        "duplicate" => (json!({ "duplicate_tiles": [{ "id": id }] }), "tile-duplicated"),
+        _ => return Err(Error::not_found().into()),
+    };
+    let mut write = object.write(DASHBOARD.update).body(body);
+    // With the version, a button that is pressed twice duplicates the tile once.
+    let version = form.value(VERSION);
+    write.version = (action == "duplicate" && !version.is_empty()).then(|| version.to_owned());
+    let undo = if action == "remove" { format!("&undo={id}") } else { String::new() };
+    match request.api.attempt(&write).await? {
+        Ok(_) => Ok(see_other(&(with_notice(&object.page(""), notice) + &undo))?),
         Err(refusal) => show(request, refusal.into()).await,
     }
 }
