@@ -69,7 +69,7 @@ async fn act_on_several(request: SignedIn) -> PageResult {
     let mut outcome = BulkFeedback::default();
     for (index, id) in form.values("id").take(MAX_OBJECTS).enumerate() {
         let once = format!("{}-{index}", form.value(ONCE));
-        let sent = action.send(&request, &project, id, &once).await;
+        let sent = request.api.write(&action.write(&project, id, &once)).await;
         outcome.add(id.to_owned(), sent)?;
     }
     if outcome.has_refusals() {
@@ -101,13 +101,9 @@ const UNPAUSE: Action = Action {
 };
 
 impl Action {
-    /// Sends the request for one export.
-    ///
-    /// # Errors
-    /// The errors of the API.
-    async fn send(self, request: &SignedIn, project: &str, id: &str, once: &str) -> Result<()> {
-        let write = Write::new(self.operation, [project, id]).body(json!({})).once(once);
-        request.api.write(&write).await.map(drop)
+    /// Returns the request for one export.
+    fn write(self, project: &str, id: &str, once: &str) -> Write {
+        Write::new(self.operation, [project, id]).body(json!({})).once(once)
     }
 }
 
@@ -167,12 +163,8 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
 
 async fn act(request: SignedIn, action: Action) -> PageResult {
     let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
-    let once = request.visit.form.value(ONCE);
-    match action.send(&request, &object.tenant, &object.id, once).await {
-        Ok(()) => finish(&object.page(""), action.notice),
-        Err(error) if matches!(error.status(), 401 | 404 | 500) => Err(error.into()),
-        Err(error) => show(request, error.into()).await,
-    }
+    let write = action.write(&object.tenant, &object.id, request.visit.form.value(ONCE));
+    press(request, write, &object.page(""), action.notice, &show).await
 }
 
 /// The consequences of a deletion.

@@ -218,11 +218,8 @@ async fn favorite(request: SignedIn) -> PageResult {
     let favorited = request.visit.form.value("favorited") == "true";
     // The API sets `saved` to true if it is absent.
     let body = json!({ "favorited": favorited, "saved": found.listed.saved });
-    match request.api.attempt(&object.write(INSIGHT.update).body(body)).await? {
-        Ok(_) => finish(&object.page(""), "insight-saved"),
-        Err(error) if error.status() == 404 => Err(error.into()),
-        Err(error) => show(request, error.into()).await,
-    }
+    let write = object.write(INSIGHT.update).body(body);
+    press(request, write, &object.page(""), "insight-saved", &show).await
 }
 
 async fn restore(request: SignedIn) -> PageResult {

@@ -18,27 +18,11 @@ struct TrashPage {
     refusals: Option<Refusals>,
 }
 
+/// Restores the objects of a form, which has one `id` or several, or of a button, which sends `only`. Insights that were not
+/// saved stand in `unsaved`.
 pub(super) async fn restore(request: SignedIn) -> PageResult {
     let kind = ShareableKind::of(&request.visit);
     let project = request.visit.project_id()?;
-    match restore_each(&request, kind, &project).await {
-        Ok(outcome) if outcome.has_refusals() => show(request, outcome).await,
-        Ok(outcome) => {
-            let trash = format!("{}trash/", kind.objects.list(&project));
-            Ok(see_other(&with_notice_of(&trash, kind.restored, outcome.done.len()))?)
-        }
-        Err(error) if error.status() == 400 => show(request, error.into()).await,
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Restores the objects of a form, which has one `id` or several, or of a button, which sends `only`. Insights that were not
-/// saved stand in `unsaved`.
-async fn restore_each(
-    request: &SignedIn,
-    kind: &ShareableKind,
-    project: &str,
-) -> Result<BulkFeedback> {
     let form = &request.visit.form;
     let ids: Vec<&str> = match form.value("only") {
         "" => form.values("id").take(MAX_OBJECTS).collect(),
@@ -46,17 +30,22 @@ async fn restore_each(
     };
     if ids.is_empty() {
         let detail = format!("Select the {}s first.", kind.objects.noun);
-        return Err(Error::invalid_request("invalid_form", detail));
+        return show(request, Error::invalid_request("invalid_form", detail).into()).await;
     }
     let mut outcome = BulkFeedback::default();
     for id in ids {
         let id = id.parse::<u64>().map_err(|_| Error::not_found())?.to_string();
         let is_saved = !form.values("unsaved").any(|unsaved| unsaved == id);
         let body = deletion_body(false, kind.is_insight.then_some(is_saved));
-        let restored = request.api.write(&Write::new(kind.update, [project, &id]).body(body)).await;
+        let restored =
+            request.api.write(&Write::new(kind.update, [&project, &id]).body(body)).await;
         outcome.add(id, restored)?;
     }
-    Ok(outcome)
+    if outcome.has_refusals() {
+        return show(request, outcome).await;
+    }
+    let trash = format!("{}trash/", kind.objects.list(&project));
+    Ok(see_other(&with_notice_of(&trash, kind.restored, outcome.done.len()))?)
 }
 
 pub(super) async fn show(request: SignedIn, mut feedback: BulkFeedback) -> PageResult {
