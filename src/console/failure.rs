@@ -11,7 +11,7 @@ use crate::http::form::Form;
 
 use super::assets::icon;
 use super::headers::see_other;
-use super::layout::{card, refreshed_card};
+use super::layout::card;
 use super::origin::is_opened_by_another_site;
 use super::urls::Next;
 use super::visit::Visit;
@@ -132,7 +132,7 @@ impl Entrance {
     /// Returns a page that opens its own URL again if the browser may have withheld its cookie. That request no longer
     /// comes from another site, so it happens once.
     pub(super) fn refresh(&self) -> Result<Option<Response>> {
-        let page = || Ok(refreshed_card("Opening the page", &RefreshPage)?.into_response());
+        let page = || Ok(Html(RefreshPage.render().map_err(Error::internal)?).into_response());
         self.is_withheld.then(page).transpose()
     }
 
@@ -173,6 +173,7 @@ struct KeptForm<'f> {
     fields: Vec<(&'f str, &'f str)>,
 }
 
+/// A page without a frame that opens its own URL again.
 #[derive(Template)]
 #[template(path = "console/refresh.html")]
 struct RefreshPage;

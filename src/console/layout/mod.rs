@@ -1,6 +1,5 @@
 //! The layouts of pages: the frame with the navigation, and cards without it.
 
-mod account;
 mod command;
 mod navigation;
 
@@ -16,8 +15,7 @@ use super::assets::icon;
 use super::headers::{policy_with_style, status_of};
 use super::visit::{SignedIn, Visit};
 use super::words::capitalized;
-use account::{Account, Tenant};
-use navigation::Group;
+use navigation::{Account, Group, Tenant};
 
 pub(super) use command::{Command, quote};
 
@@ -66,21 +64,13 @@ fn html(content: &dyn FastWritable) -> Result<String> {
 #[template(path = "console/layout/card.html")]
 struct Card<'p> {
     title: &'p str,
-    /// Whether the browser opens the page again at once.
-    is_refreshed: bool,
     /// The HTML of the content.
     main: String,
 }
 
 /// Returns a page without a frame.
 pub(super) fn card(title: &str, content: &dyn FastWritable) -> Result<Html<String>> {
-    let card = Card { title, is_refreshed: false, main: html(content)? };
-    card.render().map(Html).map_err(Error::internal)
-}
-
-/// Returns a page without a frame that opens its own URL again.
-pub(super) fn refreshed_card(title: &str, content: &dyn FastWritable) -> Result<Html<String>> {
-    let card = Card { title, is_refreshed: true, main: html(content)? };
+    let card = Card { title, main: html(content)? };
     card.render().map(Html).map_err(Error::internal)
 }
 
