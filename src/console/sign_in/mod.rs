@@ -18,10 +18,7 @@ use super::registry::{PageResult, Pages};
 use super::urls::Next;
 use super::visit::Visit;
 
-const SIGN_OUT: &str = "/console/sign_out/";
 const ENTER: &str = "/console/enter/";
-const CONFIRM: &str = "/console/enter/confirm/";
-const ASK: &str = "/console/sign_in/mail/";
 const CODE: &str = "/console/sign_in/code/";
 
 /// The text for every key that signs nobody in.
@@ -31,11 +28,11 @@ const INVALID_KEY: &str =
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.public(Method::GET, SIGN_IN, &page);
     pages.public(Method::POST, SIGN_IN, &sign_in);
-    pages.public(Method::POST, SIGN_OUT, &sign_out);
+    pages.public(Method::POST, "/console/sign_out/", &sign_out);
     pages.public(Method::GET, ENTER, &link_page);
     pages.public(Method::POST, ENTER, &ask_to_confirm);
-    pages.public(Method::POST, CONFIRM, &enter_with_link);
-    pages.public(Method::POST, ASK, &send_mail);
+    pages.public(Method::POST, "/console/enter/confirm/", &enter_with_link);
+    pages.public(Method::POST, "/console/sign_in/mail/", &send_mail);
     pages.public(Method::GET, CODE, &code_page);
     pages.public(Method::POST, CODE, &enter_with_code);
 }
