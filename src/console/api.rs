@@ -152,7 +152,8 @@ pub(super) struct Api {
     /// The client, whose outcome belongs to the page's response.
     pub(super) client: InProcessClient,
     session: VerifiedSession,
-    table: RouteTable,
+    /// The operations of the API.
+    pub(super) table: RouteTable,
     /// Whether a request of this client has changed something.
     pub(super) has_written: Arc<AtomicBool>,
     /// Receives the requests that would change something, instead of the API.
@@ -313,11 +314,6 @@ impl Api {
         let (method, path) = operation.target(&self.table)?;
         let request = self.request(method, &path).extension(AccessProbe);
         Ok(if_allowed(self.send(request, Body::empty()).await)?.is_some())
-    }
-
-    /// Returns the operations of the API.
-    pub(super) fn table(&self) -> &RouteTable {
-        &self.table
     }
 
     fn request(&self, method: Method, path: &str) -> Builder {

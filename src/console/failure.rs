@@ -18,37 +18,11 @@ use super::visit::Visit;
 
 /// A failed request to a page.
 pub(super) struct Failure {
-    error: Error,
-    /// Whether the request has changed something before it failed.
-    has_changed: bool,
+    pub(super) error: Error,
+    /// Whether the change itself was made, and only the next page is missing.
+    pub(super) has_changed: bool,
     /// The page to show instead.
-    instead: Option<String>,
-}
-
-impl Failure {
-    /// Says that a list has no such page. `last` is the URL of its last page, if that is another one.
-    pub(super) fn beyond_the_end(last: Option<String>) -> Self {
-        Self::from(Error::not_found_as("The list has no such page.")).or_instead(last)
-    }
-
-    /// Leads to this page instead, if there is one.
-    pub(super) fn or_instead(self, instead: Option<String>) -> Self {
-        Self { instead, ..self }
-    }
-
-    /// Returns whether the failure leads to another page.
-    pub(super) const fn leads_elsewhere(&self) -> bool {
-        self.instead.is_some()
-    }
-
-    /// Says that the change itself was made, and only the next page is missing.
-    pub(super) fn after_change(self) -> Self {
-        Self { has_changed: true, ..self }
-    }
-
-    pub(super) const fn error(&self) -> &Error {
-        &self.error
-    }
+    pub(super) instead: Option<String>,
 }
 
 impl From<Error> for Failure {
@@ -113,12 +87,12 @@ pub(super) const SIGN_IN: &str = "/console/sign_in/";
 /// How a request without a session continues.
 pub(super) struct Entrance {
     /// The page of a GET, or the path of a form.
-    url: Next,
+    pub(super) url: Next,
     /// Whether the browser may have a session and withholds its cookie, because another site opened the page. A cookie
     /// of the same name may still arrive: another host of the domain can set one.
     is_withheld: bool,
     /// The form of a POST.
-    form: Option<Form>,
+    pub(super) form: Option<Form>,
 }
 
 impl Entrance {

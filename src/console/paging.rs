@@ -3,6 +3,8 @@
 use askama::Template;
 use serde::de::DeserializeOwned;
 
+use crate::base::error::Error;
+
 use super::api::Answer;
 use super::failure::Failure;
 use super::layout::Command;
@@ -208,7 +210,8 @@ impl Paging {
             let last = count.saturating_sub(1) / size * size;
             let value = if last == 0 { String::new() } else { last.to_string() };
             let last = (last < offset).then(|| visit.url_with(parameter, &value));
-            return Err(Failure::beyond_the_end(last));
+            let error = Error::not_found_as("The list has no such page.");
+            return Err(Failure { instead: last, ..Failure::from(error) });
         }
         let last = offset + shown as u64;
         Ok(Self {

@@ -144,18 +144,18 @@ impl<'r> Pages<'r> {
                 let has_written = Arc::clone(&signed_in.api.has_written);
                 let response = page.answer(signed_in).await;
                 let response = match as_command {
-                    Some(asked) => asked.replace(response),
+                    Some(asked) => asked.replace(response, &entrance),
                     None => response,
                 };
                 let response = match response {
                     Err(failure) if has_written.load(Ordering::Relaxed) => {
-                        Err(failure.after_change())
+                        Err(Failure { has_changed: true, ..failure })
                     }
                     // The session ended while the page was built.
-                    Err(failure) if failure.error().status() == 401 => Ok(entrance.response()?),
+                    Err(failure) if failure.error.status() == 401 => Ok(entrance.response()?),
                     // A later attempt may succeed.
-                    Err(failure) if matches!(failure.error().status(), 429 | 503) => {
-                        entrance.keep_form(failure.error()).map_err(Failure::from)
+                    Err(failure) if matches!(failure.error.status(), 429 | 503) => {
+                        entrance.keep_form(&failure.error).map_err(Failure::from)
                     }
                     response => response,
                 };
@@ -213,20 +213,15 @@ struct AsCommand {
     recorder: Recorder,
     base_url: String,
     table: RouteTable,
-    action: Next,
-    form: Form,
 }
 
 impl AsCommand {
     /// Returns `None` for a request that does not ask for a command.
     fn of(request: &SignedIn) -> Option<Self> {
-        let visit = &request.visit;
         Some(Self {
             recorder: request.api.recorder.clone()?,
-            base_url: visit.base_url().into_owned(),
-            table: request.api.table().clone(),
-            action: Next::parse(visit.path_and_query()),
-            form: visit.form.clone(),
+            base_url: request.visit.base_url().into_owned(),
+            table: request.api.table.clone(),
         })
     }
 
@@ -235,20 +230,20 @@ impl AsCommand {
     ///
     /// # Errors
     /// The error of the page.
-    fn replace(&self, response: PageResult) -> PageResult {
+    fn replace(&self, response: PageResult, entrance: &Entrance) -> PageResult {
         let writes = self.recorder.writes();
         let is_done = match &response {
             Ok(page) => page.status() == StatusCode::SEE_OTHER,
-            Err(failure) => failure.leads_elsewhere(),
+            Err(failure) => failure.instead.is_some(),
         };
         if writes.is_empty() && !is_done {
             return response;
         }
         let commands = writes.iter().map(|write| Command::of(&self.base_url, &self.table, write));
-        let fields = self.form.fields().filter(|(name, _)| *name != SHOW);
+        let fields = entrance.form.iter().flat_map(Form::fields).filter(|(name, _)| *name != SHOW);
         let page = AsCommandPage {
             commands: commands.collect::<Result<_>>()?,
-            action: &self.action,
+            action: &entrance.url,
             fields: fields.collect(),
         };
         Ok(card("As a command", &page)?.into_response())

@@ -38,8 +38,10 @@ pub(in crate::console) struct Confirm {
     typed: String,
     error: Option<String>,
     command: Option<Command>,
-    option: Option<ConfirmOption>,
-    refusal: Option<String>,
+    /// A box beside the question.
+    pub(in crate::console) option: Option<ConfirmOption>,
+    /// Why the session cannot do it, which stands in place of the form.
+    pub(in crate::console) refusal: Option<String>,
 }
 
 /// A box beside the question, for more that the action may do.
@@ -73,18 +75,6 @@ impl Confirm {
     /// Requires that this text is typed before the action.
     pub(in crate::console) fn by_name(mut self, name: String) -> Self {
         self.name = Some(name);
-        self
-    }
-
-    /// Adds a box to the question.
-    pub(in crate::console) fn with_option(mut self, option: ConfirmOption) -> Self {
-        self.option = Some(option);
-        self
-    }
-
-    /// Shows why the session cannot do it, in place of the form. Without a reason the form stays.
-    pub(in crate::console) fn refused_for(mut self, reason: Option<String>) -> Self {
-        self.refusal = reason;
         self
     }
 
@@ -132,7 +122,7 @@ impl Confirm {
     }
 
     fn deletes(&self, request: &SignedIn) -> Result<bool> {
-        let (method, _) = self.write.operation.target(request.api.table())?;
+        let (method, _) = self.write.operation.target(&request.api.table)?;
         Ok(method == Method::DELETE)
     }
 }
@@ -141,7 +131,7 @@ impl Confirm {
 /// the question, the same form was sent before: the failure leads to the page after success.
 pub(in crate::console) fn answered_before(request: &SignedIn, error: Error, done: &str) -> Failure {
     let is_done = error.status() == 404 && request.visit.sends_form();
-    Failure::from(error).or_instead(is_done.then(|| done.to_owned()))
+    Failure { instead: is_done.then(|| done.to_owned()), ..Failure::from(error) }
 }
 
 /// Returns whether a text is a name as browsers show it, or as they let it be pasted: a page shows white space of any kind

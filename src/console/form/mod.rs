@@ -25,7 +25,7 @@ use property::Property;
 
 pub(super) use confirm::{Confirm, ConfirmOption, answered_before};
 pub(super) use input::{Choice, Input, Shape};
-pub(super) use submitted::{Outcome, SubmittedForm};
+pub(super) use submitted::SubmittedForm;
 
 /// The hidden field with the `Idempotency-Key`.
 pub(super) const ONCE: &str = "_once";
@@ -163,7 +163,7 @@ impl FormSpec {
     ) -> Result<Vec<(Property, bool)>> {
         let described_by = self.described_by.map(|id| Operation::new(id, []));
         let described_by = described_by.as_ref().unwrap_or(operation);
-        let schema = described_by.body_schema(request.api.table())?;
+        let schema = described_by.body_schema(&request.api.table)?;
         Ok(self.inputs().map(|input| property(&schema, input.name, self.variant)).collect())
     }
 
@@ -286,18 +286,13 @@ impl Form {
 #[derive(Default)]
 pub(super) struct Feedback {
     /// The form that has to be corrected.
-    form: Option<Form>,
+    pub(super) form: Option<Form>,
     /// Why the request of a button was refused.
     pub(super) refusal: Option<Error>,
     status: StatusCode,
 }
 
 impl Feedback {
-    /// Returns whether a form has to be corrected.
-    pub(super) const fn has_form(&self) -> bool {
-        self.form.is_some()
-    }
-
     /// Returns the form with this id, if it was sent.
     pub(super) fn take(&mut self, id: &str) -> Option<Form> {
         self.form.take_if(|form| form.spec.id == id)

@@ -18,13 +18,9 @@ const PREVIEW: &str = "preview";
 /// The maximum number of checked boxes of a field.
 const MAX_CHECKED: usize = 1000;
 
-/// What became of a form.
-pub(in crate::console) enum Outcome {
-    /// The request succeeded, or there was nothing to change. The body of the response.
-    Done(Value),
-    /// The page is to be shown again with this form.
-    Again(Box<Form>),
-}
+/// What became of a form: the body of the response if the request succeeded, or null if there was nothing to change;
+/// otherwise the form with which the page is shown again.
+type Outcome = Result<Value, Box<Form>>;
 
 /// Returns the part of an object that a form shows.
 type View = Box<dyn Fn(Value) -> Value + Send + Sync>;
@@ -190,20 +186,20 @@ impl SubmittedForm {
     pub(in crate::console) async fn send(mut self, request: &SignedIn) -> Result<Outcome> {
         if self.is_preview {
             self.form.fields.iter_mut().for_each(Field::fill_preview);
-            return Ok(Outcome::Again(self.again(StatusCode::OK)));
+            return Ok(Err(self.again(StatusCode::OK)));
         }
         self.require_values();
         if self.form.fields.iter().any(|field| field.error.is_some()) {
-            return Ok(Outcome::Again(self.again(StatusCode::BAD_REQUEST)));
+            return Ok(Err(self.again(StatusCode::BAD_REQUEST)));
         }
         if self.form.spec.is_change && self.body.is_empty() {
-            return Ok(Outcome::Done(Value::Null));
+            return Ok(Ok(Value::Null));
         }
         match request.api.write(&self.write()).await {
-            Ok(body) => Ok(Outcome::Done(body)),
+            Ok(body) => Ok(Ok(body)),
             Err(error) if error.status() == 412 => self.merge(request).await,
             Err(error) if error.status() == 401 || error.status() == 500 => Err(error),
-            Err(error) => Ok(Outcome::Again(self.refused(&error))),
+            Err(error) => Ok(Err(self.refused(&error))),
         }
     }
 
@@ -275,7 +271,7 @@ impl SubmittedForm {
 
     /// Fills the form from the object as it is now, except for what the form changes.
     async fn merge(mut self, request: &SignedIn) -> Result<Outcome> {
-        let (_, path) = self.operation.target(request.api.table())?;
+        let (_, path) = self.operation.target(&request.api.table)?;
         let Versioned { body, version } = request.api.get_versioned(&path).await?;
         let body = match &self.view {
             Some(view) => view(body),
@@ -289,13 +285,13 @@ impl SubmittedForm {
         self.form.version = version;
         self.fill_body();
         if self.body.is_empty() {
-            return Ok(Outcome::Done(Value::Null));
+            return Ok(Ok(Value::Null));
         }
         if self.form.differences.is_empty() {
             let text = "Something else about this has changed since you opened the page. Send the form again.";
             self.form.error = Some(text.to_owned());
         }
-        Ok(Outcome::Again(self.again(StatusCode::PRECONDITION_FAILED)))
+        Ok(Err(self.again(StatusCode::PRECONDITION_FAILED)))
     }
 
     fn again(mut self, status: StatusCode) -> Box<Form> {

@@ -26,7 +26,7 @@ impl Command {
 
     /// Returns the command that sends the request of a form.
     pub(in crate::console) fn write(request: &SignedIn, write: &Write) -> Result<Self> {
-        Self::of(&request.visit.base_url(), request.api.table(), write)
+        Self::of(&request.visit.base_url(), &request.api.table, write)
     }
 
     /// Returns the command that sends a request to the service at `base_url`.

@@ -69,8 +69,8 @@ async fn submit(
     page: FormsPage,
 ) -> PageResult {
     match sent.send(&request).await? {
-        Outcome::Done(_) => finish(done, notice),
-        Outcome::Again(form) => page.show(request, form.into()).await,
+        Ok(_) => finish(done, notice),
+        Err(form) => page.show(request, form.into()).await,
     }
 }
 
@@ -155,10 +155,6 @@ impl BulkFeedback {
             Err(error) => self.refused.push((id, error)),
         }
         Ok(())
-    }
-
-    const fn has_refusals(&self) -> bool {
-        !self.refused.is_empty()
     }
 
     /// Shows the refusal of the form in the frame of the page, and sets the page's status: an error if all requests were

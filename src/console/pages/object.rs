@@ -67,11 +67,6 @@ impl Collection {
     fn below(&self, root: &str, tenant: &str) -> String {
         format!("/{root}/{}/{tenant}/{}/", self.tenants, self.name)
     }
-
-    /// Returns the path of the page of an object that was created.
-    pub(super) fn page_of(&self, tenant: &str, created: &Value) -> String {
-        page_of(&self.list(tenant), created)
-    }
 }
 
 /// The ids in the path of a page about an object.

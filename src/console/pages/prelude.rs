@@ -11,8 +11,7 @@ pub(super) use crate::console::api::{Operation, Versioned, Write};
 pub(super) use crate::console::assets::icon;
 pub(super) use crate::console::failure::Failure;
 pub(super) use crate::console::form::{
-    Choice, Confirm, Feedback, Form, FormSpec, Input, ONCE, Outcome, Shape, answered_before,
-    once_key,
+    Choice, Confirm, Feedback, Form, FormSpec, Input, ONCE, Shape, answered_before, once_key,
 };
 pub(super) use crate::console::headers::{see_other, status_of};
 pub(super) use crate::console::layout::{self, Command, Frame, Undo, with_notice, with_notice_of};

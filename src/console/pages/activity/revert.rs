@@ -147,9 +147,9 @@ impl Case {
         let people = People::load(&request.api, frame.organization()).await?;
         let cannot = || Error::not_found_as("This change cannot be reverted.");
         let update = update_of(&entry, &log, &people).ok_or_else(cannot)?;
-        let schema = update.body_schema(request.api.table())?;
+        let schema = update.body_schema(&request.api.table)?;
         let mut reversal = Reversal::of(&entry, &schema).ok_or_else(cannot)?;
-        let (_, path) = update.target(request.api.table())?;
+        let (_, path) = update.target(&request.api.table)?;
         let object = if reversal.is_restore {
             let found = request.api.get(&path).await.read_if_allowed()?;
             Versioned { body: found.unwrap_or_default(), version: None }
@@ -231,7 +231,7 @@ pub(super) async fn revertible(
         };
         if !schemas.contains_key(&update.gate()) {
             let is_admitted = request.api.may(&update).await?;
-            let schema = || update.body_schema(request.api.table());
+            let schema = || update.body_schema(&request.api.table);
             schemas.insert(update.gate(), is_admitted.then(schema).transpose()?);
         }
         let schema = schemas.get(&update.gate()).and_then(Option::as_ref);

@@ -220,8 +220,8 @@ pub(super) async fn new(request: SignedIn) -> PageResult {
             target["config"] = json!({});
         }
         match sent.send(&request).await? {
-            Outcome::Done(export) => return finish(&page_of(&base, &export), "export-created"),
-            Outcome::Again(form) => *form,
+            Ok(export) => return finish(&page_of(&base, &export), "export-created"),
+            Err(form) => *form,
         }
     } else {
         let form = destination.create.empty(&request, &create, &action)?;

@@ -72,7 +72,7 @@ async fn act_on_several(request: SignedIn) -> PageResult {
         let sent = request.api.write(&action.write(&project, id, &once)).await;
         outcome.add(id.to_owned(), sent)?;
     }
-    if outcome.has_refusals() {
+    if !outcome.refused.is_empty() {
         return list_exports(request, outcome).await;
     }
     let list =

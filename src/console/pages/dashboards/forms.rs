@@ -30,8 +30,8 @@ pub(super) async fn edit(request: SignedIn) -> PageResult {
     let (update, action) = (object.operation(DASHBOARD.update), object.page("edit/"));
     let (form, name) = if request.visit.sends_form() {
         match FORM.sent(&request, update, &action)?.send(&request).await? {
-            Outcome::Done(_) => return finish(&object.page(""), "dashboard-saved"),
-            Outcome::Again(form) => (*form, name_of(&request, &object).await?),
+            Ok(_) => return finish(&object.page(""), "dashboard-saved"),
+            Err(form) => (*form, name_of(&request, &object).await?),
         }
     } else {
         let dashboard = request.api.get_versioned(&object.api("")).await?;
@@ -83,14 +83,13 @@ struct NewPage {
 
 pub(super) async fn new(request: SignedIn) -> PageResult {
     let project = request.visit.project_id()?;
+    let base = DASHBOARDS.list(&project);
     let origin = Origin::of(&request.visit);
     let (create, action) = (Operation::new(origin.operation, [&project]), origin.href(&project));
     let mut form = if request.visit.sends_form() {
         match origin.form.sent(&request, create, &action)?.send(&request).await? {
-            Outcome::Done(dashboard) => {
-                return finish(&DASHBOARDS.page_of(&project, &dashboard), "dashboard-created");
-            }
-            Outcome::Again(form) => *form,
+            Ok(created) => return finish(&page_of(&base, &created), "dashboard-created"),
+            Err(form) => *form,
         }
     } else {
         let form = origin.form.empty(&request, &create, &action)?;
@@ -118,7 +117,6 @@ pub(super) async fn new(request: SignedIn) -> PageResult {
         COPY => form = with_dashboards(form, &request, &project).await?,
         _ => {}
     }
-    let base = DASHBOARDS.list(&project);
     let page = NewPage { base, origins: &ORIGINS, origin, templates, form };
     Feedback::from(page.form.status).show(&request, "New dashboard", &page).await
 }

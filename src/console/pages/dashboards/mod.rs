@@ -33,7 +33,7 @@ async fn apply(request: SignedIn) -> PageResult {
         return ask(&request, &project).await;
     }
     match change_each(&request, &project).await {
-        Ok(Changes { mut outcome, is_deletion, .. }) if outcome.has_refusals() => {
+        Ok(Changes { mut outcome, is_deletion, .. }) if !outcome.refused.is_empty() => {
             if is_deletion {
                 outcome.undo = restoring(outcome.done.clone(), &DASHBOARDS.list(&project));
             }

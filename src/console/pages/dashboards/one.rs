@@ -110,7 +110,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let name = dashboard.name().to_owned();
     let is_long = dashboard.tiles.len() > MAX_INLINE_TILES;
     let is_stale = feedback.refusal.take_if(|refusal| refusal.status() == 412).is_some();
-    let is_editable = offers.edit || feedback.has_form();
+    let is_editable = offers.edit || feedback.form.is_some();
     let mut shown = |form: &'static FormSpec| {
         let (update, action) = (object.operation(DASHBOARD.update), action(&object, form));
         form.shown(&request, &update, &action, &versioned, &mut feedback)

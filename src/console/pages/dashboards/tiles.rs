@@ -23,7 +23,7 @@ pub(super) async fn new(request: SignedIn) -> PageResult {
             sent.set_error("tiles.0.text.body", "Enter a text.");
         }
         let text = sent.body.get("tiles").and_then(|tiles| tiles.pointer("/0/text/body")).cloned();
-        let Outcome::Again(form) = sent.send(&request).await? else {
+        let Err(form) = sent.send(&request).await? else {
             return finish(&object.page(""), "text-added");
         };
         let is_stale = form.status == StatusCode::PRECONDITION_FAILED;
@@ -60,13 +60,14 @@ const INSIGHT_FORM: FormSpec = FormSpec::change(
 struct TilePath {
     dashboard: ObjectPath,
     /// The id of the tile.
-    tile: String,
+    tile: u64,
 }
 
 impl TilePath {
     fn of(request: &SignedIn) -> Result<Self> {
         let dashboard = ObjectPath::of(&request.visit, DASHBOARDS)?;
-        Ok(Self { dashboard, tile: request.visit.number("tile_id")? })
+        let tile: u64 = request.visit.number("tile_id")?.parse().map_err(|_| Error::not_found())?;
+        Ok(Self { dashboard, tile })
     }
 
     /// Returns the path of the tile's page, or of a page below it.
@@ -74,15 +75,10 @@ impl TilePath {
         self.dashboard.page(&format!("tiles/{}/{rest}", self.tile))
     }
 
-    /// Returns the id of the tile as a number.
-    fn number(&self) -> u64 {
-        self.tile.parse().unwrap_or_default()
-    }
-
     /// Reads the dashboard, and returns it without its other tiles too.
     async fn load(&self, request: &SignedIn) -> Result<(Value, Versioned)> {
         let found = request.api.get_versioned(&self.dashboard.api("")).await?;
-        let body = only_tile(&found.body, &self.tile);
+        let body = only_tile(&found.body, self.tile);
         if body.pointer("/tiles/0").is_none() {
             return Err(Error::not_found_as("The dashboard has no such tile."));
         }
@@ -91,10 +87,9 @@ impl TilePath {
 }
 
 /// Returns a dashboard with this tile alone.
-fn only_tile(dashboard: &Value, id: &str) -> Value {
+fn only_tile(dashboard: &Value, id: u64) -> Value {
     let tiles = dashboard.get("tiles").and_then(Value::as_array);
-    let id = id.parse::<u64>().ok();
-    let has_id = |tile: &&Value| tile.get("id").is_some_and(|known| known.as_u64() == id);
+    let has_id = |tile: &&Value| tile.get("id").is_some_and(|known| *known == id);
     let found: Vec<_> = tiles.into_iter().flatten().filter(has_id).collect();
     json!({ "tiles": found })
 }
@@ -109,16 +104,16 @@ pub(super) async fn edit(request: SignedIn) -> PageResult {
     let (dashboard, tile) = path.load(&request).await?;
     let (update, action) = (path.dashboard.operation(DASHBOARD.update), path.page(""));
     let form = if request.visit.sends_form() {
-        let id = path.tile.clone();
+        let id = path.tile;
         let sent = form_of(&tile.body).sent(&request, update, &action)?;
-        let mut sent = sent.with_view(move |dashboard| only_tile(&dashboard, &id));
+        let mut sent = sent.with_view(move |dashboard| only_tile(&dashboard, id));
         let tile = sent.body.get_mut("tiles").and_then(|all| all.get_mut(0));
         if let Some(Value::Object(tile)) = tile {
-            tile.insert("id".to_owned(), path.number().into());
+            tile.insert("id".to_owned(), id.into());
         }
         match sent.send(&request).await? {
-            Outcome::Done(_) => return finish(&path.dashboard.page(""), "tile-saved"),
-            Outcome::Again(form) => *form,
+            Ok(_) => return finish(&path.dashboard.page(""), "tile-saved"),
+            Err(form) => *form,
         }
     } else {
         let form = form_of(&tile.body).filled(&request, &update, &action, &tile)?;
@@ -153,8 +148,8 @@ pub(super) async fn move_tile(request: SignedIn) -> PageResult {
     let (operation, action) = (path.dashboard.operation(MOVE_TILE), path.page("move/"));
     let form = if request.visit.sends_form() {
         let mut sent = MOVE_FORM.sent(&request, operation, &action)?;
-        sent.body.insert("tile".to_owned(), json!({ "id": path.number() }));
-        let Outcome::Again(form) = sent.send(&request).await? else {
+        sent.body.insert("tile".to_owned(), json!({ "id": path.tile }));
+        let Err(form) = sent.send(&request).await? else {
             return finish(&path.dashboard.page(""), "tile-moved");
         };
         let is_lost = form.status == StatusCode::NOT_FOUND;
@@ -181,7 +176,7 @@ async fn is_moved(request: &SignedIn, path: &TilePath) -> Result<bool> {
     let target = format!("/api/projects/{}/dashboards/{target}/", path.dashboard.tenant);
     let found: Option<Value> = request.api.get(&target).await.read_if_allowed()?;
     let mut tiles = found.iter().filter_map(|found| found["tiles"].as_array()).flatten();
-    Ok(tiles.any(|one| one["id"] == path.number()))
+    Ok(tiles.any(|one| one["id"] == path.tile))
 }
 
 /// Offers the other dashboards that the session may edit. Returns `None` if there are none. With too many dashboards, the

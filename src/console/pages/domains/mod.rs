@@ -41,8 +41,8 @@ async fn list_domains(request: SignedIn) -> PageResult {
     let mut feedback = Feedback::default();
     if request.visit.sends_form() {
         match FORM.sent(&request, create.clone(), &base)?.send(&request).await? {
-            Outcome::Done(domain) => return finish(&page_of(&base, &domain), "domain-added"),
-            Outcome::Again(form) => feedback = form.into(),
+            Ok(domain) => return finish(&page_of(&base, &domain), "domain-added"),
+            Err(form) => feedback = form.into(),
         }
     }
     let empty = Versioned::default();

@@ -257,13 +257,12 @@ const EDIT_FORM: FormSpec = FormSpec::change("Save", INPUTS);
 async fn new(request: SignedIn) -> PageResult {
     let project = request.visit.project_id()?;
     let create = Operation::new(INSIGHT.create, [&project]);
-    let action = format!("{}new/", INSIGHTS.list(&project));
+    let list = INSIGHTS.list(&project);
+    let action = format!("{list}new/");
     let form = if request.visit.sends_form() {
         match NEW_FORM.sent(&request, create, &action)?.send(&request).await? {
-            Outcome::Done(insight) => {
-                return finish(&INSIGHTS.page_of(&project, &insight), "insight-created");
-            }
-            Outcome::Again(form) => *form,
+            Ok(insight) => return finish(&page_of(&list, &insight), "insight-created"),
+            Err(form) => *form,
         }
     } else if INSIGHT.may_create(&request, &project).await? {
         NEW_FORM.empty(&request, &create, &action)?.with_value("saved", &json!(true))
@@ -271,7 +270,7 @@ async fn new(request: SignedIn) -> PageResult {
         return Err(Error::denied("You may not create insights in this project.").into());
     };
     let form = offer_dashboards(&request, &project, form, &[]).await?;
-    let page = FormPage::new("New insight", form).below(INSIGHTS.list(&project), "Insights");
+    let page = FormPage::new("New insight", form).below(list, "Insights");
     page.show(&request).await
 }
 
@@ -286,8 +285,8 @@ async fn edit(request: SignedIn) -> PageResult {
             sent.body.insert("saved".to_owned(), saved.into());
         }
         match sent.send(&request).await? {
-            Outcome::Done(_) => return finish(&object.page(""), "insight-saved"),
-            Outcome::Again(form) => (*form, request.api.get(&object.api("")).await.read()?),
+            Ok(_) => return finish(&object.page(""), "insight-saved"),
+            Err(form) => (*form, request.api.get(&object.api("")).await.read()?),
         }
     } else {
         let insight = request.api.get_versioned(&object.api("")).await?;

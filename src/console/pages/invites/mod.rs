@@ -290,8 +290,8 @@ async fn create(request: SignedIn) -> PageResult {
     }
     let count = if is_bulk { count } else { 1 };
     match sent.send(&request).await? {
-        Outcome::Done(invite) => created(&request, &organization, &[invite], count).await,
-        Outcome::Again(form) => show(&request, Vec::new(), form.into()).await,
+        Ok(invite) => created(&request, &organization, &[invite], count).await,
+        Err(form) => show(&request, Vec::new(), form.into()).await,
     }
 }
 

@@ -31,7 +31,7 @@ impl Access {
     /// Loads what the session may give. `own` is the key of the session.
     pub(super) async fn load(request: &SignedIn, own: Option<&Key>) -> Result<Self> {
         let held = own.map_or_else(|| vec![ALL.to_owned()], |key| key.scopes.clone());
-        let specs = request.api.table().specs().iter();
+        let specs = request.api.table.specs().iter();
         let required: BTreeSet<_> = specs.filter_map(|spec| spec.requirements.scope).collect();
         let all = std::iter::once(ALL)
             .chain(required)

@@ -152,8 +152,8 @@ async fn new(request: SignedIn) -> PageResult {
         let form = match preset {
             "" if request.visit.form.has(CHECK) => sent.form,
             "" => match sent.send(&request).await? {
-                Outcome::Done(key) => return show_value(frame, "API key created", &key),
-                Outcome::Again(form) => *form,
+                Ok(key) => return show_value(frame, "API key created", &key),
+                Err(form) => *form,
             },
             _ => sent.form.with_value("scopes", &scopes),
         };
@@ -243,8 +243,8 @@ async fn rotate(request: SignedIn) -> PageResult {
     let frame = Frame::load(&request).await?;
     let sent = ROTATION.sent(&request, roll(&id), &format!("{}rotate/", path(&id)))?;
     match sent.send(&request).await? {
-        Outcome::Done(key) => show_value(frame, "API key rotated", &key),
-        Outcome::Again(form) => show_key(request, form.into()).await,
+        Ok(key) => show_value(frame, "API key rotated", &key),
+        Err(form) => show_key(request, form.into()).await,
     }
 }
 

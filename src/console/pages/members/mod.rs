@@ -168,8 +168,8 @@ async fn member(request: SignedIn) -> PageResult {
     let mut feedback = Feedback::default();
     if request.visit.sends_form() {
         match FORM.sent(&request, update.clone(), &action)?.send(&request).await? {
-            Outcome::Done(_) => return finish(&action, "level-saved"),
-            Outcome::Again(form) => feedback = form.into(),
+            Ok(_) => return finish(&action, "level-saved"),
+            Err(form) => feedback = form.into(),
         }
     }
     let organization = &object.tenant;

@@ -51,8 +51,8 @@ async fn settings(request: SignedIn) -> PageResult {
     let mut feedback = Feedback::default();
     if request.visit.sends_form() {
         match FORM.sent(&request, update.clone(), &base)?.send(&request).await? {
-            Outcome::Done(_) => return finish(&base, "settings-saved"),
-            Outcome::Again(form) => feedback = form.into(),
+            Ok(_) => return finish(&base, "settings-saved"),
+            Err(form) => feedback = form.into(),
         }
     }
     let found = request.api.get_versioned(&format!("/api/organizations/{id}/")).await?;
@@ -104,11 +104,11 @@ async fn new(request: SignedIn) -> PageResult {
     let create = Operation::new(CREATE, []);
     let form = if request.visit.sends_form() {
         match NEW_FORM.sent(&request, create, NEW)?.send(&request).await? {
-            Outcome::Done(organization) => {
+            Ok(organization) => {
                 let settings = page_of("/console/organizations/", &organization) + "settings/";
                 return finish(&settings, "organization-created");
             }
-            Outcome::Again(form) => *form,
+            Err(form) => *form,
         }
     } else {
         let example = Write::new(CREATE, []).body(json!({ "name": "New organization" }));

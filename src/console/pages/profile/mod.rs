@@ -34,8 +34,8 @@ async fn profile(request: SignedIn) -> PageResult {
     let update = Operation::new(UPDATE, []);
     let form = if request.visit.sends_form() {
         match FORM.sent(&request, update, PROFILE)?.send(&request).await? {
-            Outcome::Done(_) => return finish(PROFILE, "profile-saved"),
-            Outcome::Again(form) => *form,
+            Ok(_) => return finish(PROFILE, "profile-saved"),
+            Err(form) => *form,
         }
     } else {
         let user = request.api.get_versioned("/api/users/@me/").await?;

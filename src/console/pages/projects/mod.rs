@@ -84,11 +84,11 @@ async fn new(request: SignedIn) -> PageResult {
             sent.body.insert("is_demo".to_owned(), json!(true));
         }
         match sent.send(&request).await? {
-            Outcome::Done(project) => {
+            Ok(project) => {
                 let settings = page_of("/console/projects/", &project) + "settings/";
                 return finish(&settings, "project-created");
             }
-            Outcome::Again(form) => *form,
+            Err(form) => *form,
         }
     } else {
         let form = spec.empty(&request, &create, &action)?;

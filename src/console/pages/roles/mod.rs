@@ -34,8 +34,8 @@ async fn list_roles(request: SignedIn) -> PageResult {
     let mut feedback = Feedback::default();
     if request.visit.sends_form() {
         match FORM.sent(&request, create.clone(), &base)?.send(&request).await? {
-            Outcome::Done(role) => return finish(&page_of(&base, &role), "role-created"),
-            Outcome::Again(form) => feedback = form.into(),
+            Ok(role) => return finish(&page_of(&base, &role), "role-created"),
+            Err(form) => feedback = form.into(),
         }
     }
     let empty = Versioned::default();

@@ -41,7 +41,7 @@ pub(super) async fn restore(request: SignedIn) -> PageResult {
             request.api.write(&Write::new(kind.update, [&project, &id]).body(body)).await;
         outcome.add(id, restored)?;
     }
-    if outcome.has_refusals() {
+    if !outcome.refused.is_empty() {
         return show(request, outcome).await;
     }
     let trash = format!("{}trash/", kind.objects.list(&project));
@@ -92,9 +92,10 @@ pub(super) async fn delete(request: SignedIn) -> PageResult {
     let closed = if found.is_shared { " Its public page is closed." } else { "" };
     let text = format!("{}{closed}", kind.consequences);
     let write = object.write(kind.update).body(body);
-    let mut confirm = object.deletion(kind.name(&found), &text, write).refused_for(refusal);
+    let mut confirm = object.deletion(kind.name(&found), &text, write);
+    confirm.refusal = refusal;
     if !kind.is_insight {
-        confirm = confirm.with_option(ConfirmOption {
+        confirm.option = Some(ConfirmOption {
             name: WITH_INSIGHTS,
             label: "Delete its insights too",
             hint: "Those that no other dashboard shows and that you may edit.",
