@@ -316,7 +316,7 @@ impl Entry {
 
     /// Names the object of the entry.
     pub(super) fn object(&self, log: &Log, people: &People) -> Sentence {
-        self.pieces(&words::object(&self.scope), log, people)
+        self.pieces(words::object(&self.scope), log, people)
     }
 
     /// Fills the placeholders of a template.

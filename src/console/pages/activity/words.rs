@@ -105,34 +105,19 @@ pub(super) fn sentence(scope: &str, activity: &str, field: Option<&str>) -> Stri
     match field {
         Some(field) if activity == "updated" => format!("updated the {field} of {object}"),
         _ => match VERBS.iter().find(|verb| verb.activity == activity) {
-            Some(verb) => verb.phrase.replace("{}", &object),
+            Some(verb) => verb.phrase.replace("{}", object),
             None => format!("recorded “{}” of {object}", without_braces(activity)),
         },
     }
 }
 
 /// Returns the object of an entry in a sentence, with the placeholders of [`ObjectKind`].
-pub(super) fn object(scope: &str) -> Cow<'static, str> {
-    match KINDS.iter().find(|kind| kind.scope == scope) {
-        Some(kind) => Cow::Borrowed(kind.object),
-        None => Cow::Owned(format!("the {} {{}}", split_words(scope))),
-    }
+pub(super) fn object(scope: &str) -> &'static str {
+    KINDS.iter().find(|kind| kind.scope == scope).map_or("the object {}", |kind| kind.object)
 }
 
 fn without_braces(text: &str) -> String {
     text.replace(['{', '}'], "")
-}
-
-/// Splits a name such as `HogFunction` into words in lower case.
-fn split_words(name: &str) -> String {
-    let mut words = String::new();
-    for one in name.chars() {
-        if one.is_uppercase() && words.ends_with(char::is_lowercase) {
-            words.push(' ');
-        }
-        words.extend(one.to_lowercase());
-    }
-    without_braces(&words)
 }
 
 /// Names of fields that say more than the field's own name.
@@ -204,7 +189,7 @@ mod tests {
             ("Dashboard", "created", Some("name"), "created the dashboard {}"),
             ("OrganizationInvite", "created", None, "invited {}"),
             ("OrganizationInvite", "deleted", None, "deleted the invite of {}"),
-            ("HogFunction", "deleted", None, "deleted the hog function {}"),
+            ("HogFunction", "deleted", None, "deleted the object {}"),
             ("Role", "{}archived", None, "recorded “archived” of the role {}"),
         ] {
             assert_eq!(sentence(scope, activity, field), expected);
