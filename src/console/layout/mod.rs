@@ -31,7 +31,7 @@ struct FramePage<'p> {
 
 /// Returns a page with its frame.
 pub(super) fn page(frame: &Frame, content: &dyn FastWritable) -> Result<Response> {
-    framed(frame, content, "")
+    page_with_style(frame, content, "")
 }
 
 /// Returns a page with its frame and a style sheet of its own, which must not contain user input.
@@ -40,15 +40,12 @@ pub(super) fn page_with_style(
     content: &dyn FastWritable,
     style: &str,
 ) -> Result<Response> {
-    let mut page = framed(frame, content, style)?;
-    page.headers_mut().insert(CONTENT_SECURITY_POLICY, policy_with_style(style)?);
-    Ok(page)
-}
-
-fn framed(frame: &Frame, content: &dyn FastWritable, style: &str) -> Result<Response> {
     let page = FramePage { frame, style, main: html(content)? };
     let mut response = Html(page.render().map_err(Error::internal)?).into_response();
     *response.status_mut() = frame.refusal.as_ref().map_or(frame.status, status_of);
+    if !style.is_empty() {
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy_with_style(style)?);
+    }
     Ok(response)
 }
 
@@ -80,7 +77,8 @@ pub(super) struct Frame {
     pub(super) title: String,
     account: Account,
     tenant: Tenant,
-    groups: Vec<Group>,
+    /// The links to pages that the session may read.
+    pub(super) groups: Vec<Group>,
     may_create_organization: bool,
     /// The result of the form that led to the page.
     notice: Option<String>,
@@ -155,15 +153,6 @@ impl Frame {
     /// Returns the id of the organization.
     pub(super) fn organization(&self) -> Option<&str> {
         self.tenant.organization.as_ref().map(|organization| organization.id.as_str())
-    }
-
-    /// Returns the pages of the organization and of the project that the session may read: for each heading, their names and
-    /// paths.
-    pub(super) fn places(&self) -> Vec<(String, Vec<(&'static str, String)>)> {
-        let groups = self.groups.iter().filter(|group| group.is_of_tenant);
-        let links =
-            |group: &Group| group.links.iter().map(|link| (link.text, link.href.clone())).collect();
-        groups.map(|group| (group.heading.clone(), links(group))).collect()
     }
 
     /// Offers to undo what the notice says.

@@ -195,19 +195,19 @@ async fn elsewhere(api: &Api, id: u64) -> Result<(Option<String>, Vec<TenantLink
 }
 
 /// A link of the navigation.
-pub(super) struct Link {
+pub(in crate::console) struct Link {
     pub(super) icon: Icon,
-    pub(super) text: &'static str,
-    pub(super) href: String,
+    pub(in crate::console) text: &'static str,
+    pub(in crate::console) href: String,
     pub(super) is_current: bool,
 }
 
 /// A group of links under a heading.
-pub(super) struct Group {
-    pub(super) heading: String,
-    pub(super) links: Vec<Link>,
+pub(in crate::console) struct Group {
+    pub(in crate::console) heading: String,
+    pub(in crate::console) links: Vec<Link>,
     /// Whether the pages are those of a project or an organization.
-    pub(super) is_of_tenant: bool,
+    pub(in crate::console) is_of_tenant: bool,
 }
 
 /// A page of the navigation: its icon and text, the end of its path, and the operation that reads it.

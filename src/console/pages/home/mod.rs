@@ -15,9 +15,9 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 /// The start page of a session that sees no project.
 #[derive(Template)]
 #[template(path = "console/pages/home/no_project.html")]
-struct NoProjectPage {
-    /// The pages that the session may still read.
-    places: Vec<(String, Vec<(&'static str, String)>)>,
+struct NoProjectPage<'f> {
+    /// The frame, with the pages that the session may still read.
+    frame: &'f Frame,
 }
 
 /// Shows what matters in the current project and organization.
@@ -28,8 +28,8 @@ async fn home(request: SignedIn) -> PageResult {
     }
     let frame = Frame::load(&request).await?;
     let Some(project) = frame.project() else {
-        let page = NoProjectPage { places: frame.places() };
-        return Ok(layout::page(&frame.titled("Projects"), &page)?);
+        let frame = frame.titled("Projects");
+        return Ok(layout::page(&frame, &NoProjectPage { frame: &frame })?);
     };
     let page = StartPage::load(&request, project, frame.organization()).await?;
     Ok(layout::page(&frame.titled("Home"), &page)?)
