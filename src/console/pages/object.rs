@@ -22,28 +22,24 @@ pub(super) struct Collection {
     id: fn(&Visit, &str) -> Result<String>,
 }
 
-const fn collection(
-    tenants: &'static str,
-    name: &'static str,
-    noun: &'static str,
-    id: fn(&Visit, &str) -> Result<String>,
-) -> Collection {
-    Collection { tenants, name, noun, id }
-}
-
 pub(super) const DASHBOARDS: &Collection =
-    &collection("projects", "dashboards", "dashboard", Visit::number);
+    &Collection { tenants: "projects", name: "dashboards", noun: "dashboard", id: Visit::number };
 pub(super) const INSIGHTS: &Collection =
-    &collection("projects", "insights", "insight", Visit::number);
-pub(super) const BATCH_EXPORTS: &Collection =
-    &collection("projects", "batch_exports", "batch export", Visit::uuid);
+    &Collection { tenants: "projects", name: "insights", noun: "insight", id: Visit::number };
+pub(super) const BATCH_EXPORTS: &Collection = &Collection {
+    tenants: "projects",
+    name: "batch_exports",
+    noun: "batch export",
+    id: Visit::uuid,
+};
 pub(super) const DOMAINS: &Collection =
-    &collection("organizations", "domains", "domain", Visit::uuid);
+    &Collection { tenants: "organizations", name: "domains", noun: "domain", id: Visit::uuid };
 pub(super) const INVITES: &Collection =
-    &collection("organizations", "invites", "invite", Visit::uuid);
+    &Collection { tenants: "organizations", name: "invites", noun: "invite", id: Visit::uuid };
 pub(super) const MEMBERS: &Collection =
-    &collection("organizations", "members", "member", Visit::uuid);
-pub(super) const ROLES: &Collection = &collection("organizations", "roles", "role", Visit::uuid);
+    &Collection { tenants: "organizations", name: "members", noun: "member", id: Visit::uuid };
+pub(super) const ROLES: &Collection =
+    &Collection { tenants: "organizations", name: "roles", noun: "role", id: Visit::uuid };
 
 impl Collection {
     /// Reads the id of the project or the organization in the page's path.

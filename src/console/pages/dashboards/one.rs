@@ -318,15 +318,12 @@ impl Row {
     /// Returns the layouts of the tile with these numbers for wide screens. Keeps everything else in them.
     fn layouts(&self, before: &Value) -> Value {
         let mut layouts = before.as_object().cloned().unwrap_or_default();
-        let wide = layouts.entry("sm").or_insert_with(|| Value::Object(Map::new()));
-        if !wide.is_object() {
-            *wide = Value::Object(Map::new());
+        let wide = layouts.get("sm").and_then(Value::as_object);
+        let mut wide = wide.cloned().unwrap_or_default();
+        for number in &self.numbers {
+            wide.insert(number.key.to_owned(), number.value.into());
         }
-        if let Value::Object(wide) = wide {
-            for number in &self.numbers {
-                wide.insert(number.key.to_owned(), number.value.into());
-            }
-        }
-        Value::Object(layouts)
+        layouts.insert("sm".to_owned(), wide.into());
+        layouts.into()
     }
 }
