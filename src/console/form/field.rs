@@ -215,26 +215,7 @@ impl Field {
             () => None,
         }
     }
-}
 
-/// Returns the part of a line around a position, with a mark below the position.
-fn excerpt(text: &str, TextPosition { line, column }: TextPosition) -> String {
-    const CONTEXT: usize = 40;
-    let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
-    let start = column.saturating_sub(1 + CONTEXT);
-    let part = line.chars().skip(start).take(2 * CONTEXT);
-    let part: String = part.map(|one| if one == '\t' { ' ' } else { one }).collect();
-    format!("{part}\n{}^", " ".repeat(column.saturating_sub(1 + start)))
-}
-
-/// A checkbox of a field.
-pub(super) struct Checkbox {
-    pub(super) value: String,
-    pub(super) label: String,
-    pub(super) is_checked: bool,
-}
-
-impl Field {
     /// Returns the rows of checkboxes, each with its heading. Values that are not among the choices stand at the end.
     pub(super) fn boxes(&self) -> Vec<(Option<&str>, Vec<Checkbox>)> {
         let FieldKind::Boxes { choices, .. } = &self.property.kind else { return Vec::new() };
@@ -311,6 +292,23 @@ impl Field {
         let hint = (!self.hint().is_empty()).then(|| format!("{id}-hint"));
         error.into_iter().chain(hint).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Returns the part of a line around a position, with a mark below the position.
+fn excerpt(text: &str, TextPosition { line, column }: TextPosition) -> String {
+    const CONTEXT: usize = 40;
+    let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let start = column.saturating_sub(1 + CONTEXT);
+    let part = line.chars().skip(start).take(2 * CONTEXT);
+    let part: String = part.map(|one| if one == '\t' { ' ' } else { one }).collect();
+    format!("{part}\n{}^", " ".repeat(column.saturating_sub(1 + start)))
+}
+
+/// A checkbox of a field.
+pub(super) struct Checkbox {
+    pub(super) value: String,
+    pub(super) label: String,
+    pub(super) is_checked: bool,
 }
 
 /// A field that somebody else has changed since the form was filled.

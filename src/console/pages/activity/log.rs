@@ -119,13 +119,6 @@ pub(super) async fn keep_open_projects(request: &SignedIn, entries: &mut [Entry]
     Ok(())
 }
 
-impl Entry {
-    /// Returns the name of the user, or the operator.
-    pub(super) fn actor(&self) -> String {
-        self.user.as_ref().map_or("The operator".to_owned(), Person::name)
-    }
-}
-
 /// The names of the filters, which are those of the API.
 const FILTERS: [&str; 6] = ["scope", "activity", "item_id", "user", "after", "before"];
 
@@ -240,32 +233,6 @@ impl Row {
     }
 }
 
-impl Entry {
-    /// Returns the entry as the page shows it.
-    pub(super) fn row(
-        &self,
-        log: &Log,
-        people: &People,
-        may_revert: bool,
-        budget: &mut DiffBudget,
-    ) -> Row {
-        let changes = self.detail.changes.iter().map(|change| change.row(&self.scope, budget));
-        Row {
-            id: self.id.clone(),
-            actor: self.actor(),
-            initials: self.user.as_ref().map_or("·".to_owned(), Person::initials),
-            sentence: self.sentence(log, people),
-            object: self.object(log, people),
-            created_at: self.created_at.clone(),
-            changes: changes.collect(),
-            project: self.project_id.zip(log.of_project(self)),
-            history: item_query(&self.scope, &self.item_id),
-            revert: may_revert.then(|| entry_query(self)),
-            is_deletion: self.activity == "deleted",
-        }
-    }
-}
-
 impl Change {
     /// Returns the change as the page shows it.
     pub(super) fn row(&self, scope: &str, budget: &mut DiffBudget) -> ChangeRow {
@@ -305,6 +272,35 @@ enum Piece {
 }
 
 impl Entry {
+    /// Returns the name of the user, or the operator.
+    pub(super) fn actor(&self) -> String {
+        self.user.as_ref().map_or("The operator".to_owned(), Person::name)
+    }
+
+    /// Returns the entry as the page shows it.
+    pub(super) fn row(
+        &self,
+        log: &Log,
+        people: &People,
+        may_revert: bool,
+        budget: &mut DiffBudget,
+    ) -> Row {
+        let changes = self.detail.changes.iter().map(|change| change.row(&self.scope, budget));
+        Row {
+            id: self.id.clone(),
+            actor: self.actor(),
+            initials: self.user.as_ref().map_or("·".to_owned(), Person::initials),
+            sentence: self.sentence(log, people),
+            object: self.object(log, people),
+            created_at: self.created_at.clone(),
+            changes: changes.collect(),
+            project: self.project_id.zip(log.of_project(self)),
+            history: item_query(&self.scope, &self.item_id),
+            revert: may_revert.then(|| entry_query(self)),
+            is_deletion: self.activity == "deleted",
+        }
+    }
+
     /// Says what was done.
     fn sentence(&self, log: &Log, people: &People) -> Sentence {
         let field = match self.detail.changes.as_slice() {

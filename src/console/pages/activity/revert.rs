@@ -79,6 +79,22 @@ fn text_of(error: &Error) -> String {
     }
 }
 
+/// The most entries of one object that have the same time.
+pub(super) const MAX_ENTRIES: u64 = 100;
+
+/// A change to revert, with its object as it is now.
+struct Case {
+    log: Log,
+    entry: Entry,
+    people: People,
+    update: Operation,
+    reversal: Reversal,
+    /// The object as it is now; null if it is deleted.
+    object: Versioned,
+    /// The insight as it was deleted; null for other objects.
+    deleted: Value,
+}
+
 impl Case {
     /// Returns the page after the change is reverted.
     fn done(&self) -> String {
@@ -115,25 +131,7 @@ impl Case {
         let reverted = between(&now, &change.before).row(scope, budget).open();
         (reverted, since.map(|change| change.row(scope, budget).open()))
     }
-}
 
-/// The most entries of one object that have the same time.
-pub(super) const MAX_ENTRIES: u64 = 100;
-
-/// A change to revert, with its object as it is now.
-struct Case {
-    log: Log,
-    entry: Entry,
-    people: People,
-    update: Operation,
-    reversal: Reversal,
-    /// The object as it is now; null if it is deleted.
-    object: Versioned,
-    /// The insight as it was deleted; null for other objects.
-    deleted: Value,
-}
-
-impl Case {
     async fn load(request: &SignedIn) -> Result<(Self, Frame)> {
         let log = Log::of(&request.visit)?;
         let filters = filters_of_entry(&request.visit).ok_or_else(Error::not_found)?;

@@ -117,6 +117,20 @@ impl Shareable {
     fn is_unsaved(&self) -> bool {
         self.saved == Some(false)
     }
+
+    /// Returns why the session cannot share the dashboard.
+    fn reason_not_to_share(&self, is_enabled: bool) -> Option<&'static str> {
+        let mut insights = self.tiles.iter().filter_map(|tile| tile.insight.as_ref());
+        if !self.rights.may_edit() {
+            Some("Only users who may edit the dashboard can share it.")
+        } else if !is_enabled && insights.any(TileInsight::is_hidden) {
+            Some(
+                "The dashboard shows an insight that you may not view. Only users who may view all its insights can share it.",
+            )
+        } else {
+            None
+        }
+    }
 }
 
 impl ShareableKind {
@@ -199,6 +213,11 @@ impl ShareableKind {
             "Access rules do not let you edit it."
         };
         Some(format!("You may view this {}. {reason}", self.objects.noun))
+    }
+
+    /// Returns the request that enables or disables the public page.
+    fn enable(&self, object: &ObjectPath, is_enabled: bool) -> Write {
+        object.write(self.share).body(json!({ "enabled": is_enabled }))
     }
 }
 
@@ -286,27 +305,4 @@ async fn show_sharing(request: SignedIn, feedback: Feedback) -> PageResult {
         sharing,
     };
     feedback.show(&request, &title, &page).await
-}
-
-impl ShareableKind {
-    /// Returns the request that enables or disables the public page.
-    fn enable(&self, object: &ObjectPath, is_enabled: bool) -> Write {
-        object.write(self.share).body(json!({ "enabled": is_enabled }))
-    }
-}
-
-impl Shareable {
-    /// Returns why the session cannot share the dashboard.
-    fn reason_not_to_share(&self, is_enabled: bool) -> Option<&'static str> {
-        let mut insights = self.tiles.iter().filter_map(|tile| tile.insight.as_ref());
-        if !self.rights.may_edit() {
-            Some("Only users who may edit the dashboard can share it.")
-        } else if !is_enabled && insights.any(TileInsight::is_hidden) {
-            Some(
-                "The dashboard shows an insight that you may not view. Only users who may view all its insights can share it.",
-            )
-        } else {
-            None
-        }
-    }
 }
