@@ -114,16 +114,12 @@ impl Confirm {
 
     async fn send(&self, request: &SignedIn) -> Result<()> {
         let write = self.write.clone().once(request.visit.form.value(ONCE));
+        let (method, _) = write.operation.target(&request.api.table)?;
         match request.api.write(&write).await {
             // A form that was sent twice.
-            Err(error) if error.status() == 404 && self.deletes(request)? => Ok(()),
+            Err(error) if error.status() == 404 && method == Method::DELETE => Ok(()),
             result => result.map(drop),
         }
-    }
-
-    fn deletes(&self, request: &SignedIn) -> Result<bool> {
-        let (method, _) = self.write.operation.target(&request.api.table)?;
-        Ok(method == Method::DELETE)
     }
 }
 

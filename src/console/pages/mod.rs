@@ -139,7 +139,7 @@ struct BulkFeedback {
     refused: Vec<(String, Error)>,
     /// Why the whole form was refused.
     refusal: Option<Error>,
-    /// The form that undoes what was done, although the rest was refused.
+    /// The form that undoes what was done.
     undo: Option<Undo>,
 }
 

@@ -33,32 +33,28 @@ async fn apply(request: SignedIn) -> PageResult {
         return ask(&request, &project).await;
     }
     match change_each(&request, &project).await {
-        Ok(Changes { mut outcome, is_deletion, .. }) if !outcome.refused.is_empty() => {
-            if is_deletion {
-                outcome.undo = restoring(outcome.done.clone(), &DASHBOARDS.list(&project));
-            }
-            show(request, outcome).await
-        }
-        Ok(changes) => Ok(see_other(&after(&request, &project, &changes))?),
+        Ok((_, outcome)) if !outcome.refused.is_empty() => show(request, outcome).await,
+        Ok((notice, outcome)) => Ok(see_other(&after(&request, &project, notice, &outcome))?),
         Err(error) if error.status() == 400 => show(request, error.into()).await,
         Err(error) => Err(error.into()),
     }
 }
 
 /// Returns the page after changes that all succeeded: that of the dashboard whose page had the form, or the list.
-fn after(request: &SignedIn, project: &str, changes: &Changes) -> String {
+fn after(
+    request: &SignedIn,
+    project: &str,
+    notice: &'static str,
+    outcome: &BulkFeedback,
+) -> String {
     let base = DASHBOARDS.list(project);
     let from = request.visit.form.value("from").parse::<u64>();
     let page = match from {
-        Ok(id) if !changes.is_deletion => format!("{base}{id}/"),
+        Ok(id) if outcome.undo.is_none() => format!("{base}{id}/"),
         _ => filters(&request.visit).to_query().at(Paging::offset(&request.visit)).url(&base),
     };
-    let page = with_notice_of(&page, changes.notice, changes.outcome.done.len());
-    if changes.is_deletion {
-        format!("{page}&undo={}", changes.outcome.done.join(","))
-    } else {
-        page
-    }
+    let page = with_notice_of(&page, notice, outcome.done.len());
+    if outcome.undo.is_some() { format!("{page}&undo={}", outcome.done.join(",")) } else { page }
 }
 
 /// The name of the action that deletes dashboards.
@@ -96,21 +92,12 @@ fn parse(action: &str) -> Result<(Change, &'static str)> {
     })
 }
 
-/// The changes that a form made.
-struct Changes {
-    /// The name of the notice.
-    notice: &'static str,
-    /// Whether the dashboards were deleted, and can be restored.
-    is_deletion: bool,
-    outcome: BulkFeedback,
-}
-
 /// Applies a form with `action`, one `id` or several, and for tags `tag`. A button for one dashboard sends `only`: its
-/// action and its id.
+/// action and its id. Returns the name of the notice, and the outcome.
 ///
 /// # Errors
 /// 400 if the form names no action or no dashboard; 401 if the session has ended; errors of the service.
-async fn change_each(request: &SignedIn, project: &str) -> Result<Changes> {
+async fn change_each(request: &SignedIn, project: &str) -> Result<(&'static str, BulkFeedback)> {
     let form = &request.visit.form;
     let (action, ids) = match form.value("only").split_once(' ') {
         Some((action, id)) => (action, vec![id]),
@@ -140,7 +127,10 @@ async fn change_each(request: &SignedIn, project: &str) -> Result<Changes> {
         };
         outcome.add(id, changed)?;
     }
-    Ok(Changes { notice, is_deletion: action == DELETE, outcome })
+    if action == DELETE {
+        outcome.undo = restoring(outcome.done.clone(), &DASHBOARDS.list(project));
+    }
+    Ok((notice, outcome))
 }
 
 /// Adds a tag, or removes it if `is_wanted` is false. The request names the version of the dashboard, so that no other change
