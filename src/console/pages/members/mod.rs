@@ -9,7 +9,7 @@ use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/organizations/{organization_id}/members/", &list_members, &change_level);
-    pages.form("/console/organizations/{organization_id}/members/{id}/", &member);
+    pages.page("/console/organizations/{organization_id}/members/{id}/", &member, &save);
     pages.form("/console/organizations/{organization_id}/members/{id}/remove/", &remove);
 }
 
@@ -162,16 +162,16 @@ struct MemberPage {
     projects: Option<Projects>,
 }
 
-async fn member(request: SignedIn) -> PageResult {
+async fn save(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, MEMBERS)?;
+    let page = object.page("");
+    let sent = FORM.sent(&request, object.operation(UPDATE), &page)?;
+    submit(request, sent, &page, "level-saved", &member).await
+}
+
+async fn member(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, MEMBERS)?;
     let (update, action) = (object.operation(UPDATE), object.page(""));
-    let mut feedback = Feedback::default();
-    if request.visit.sends_form() {
-        match FORM.sent(&request, update.clone(), &action)?.send(&request).await? {
-            Ok(_) => return finish(&action, "level-saved"),
-            Err(form) => feedback = form.into(),
-        }
-    }
     let organization = &object.tenant;
     let found = request.api.get_versioned(&object.api("")).await?;
     let member: Member = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;

@@ -26,7 +26,7 @@ const FORM: FormSpec = FormSpec::change(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/organizations/{organization_id}/settings/", &settings);
+    pages.page("/console/organizations/{organization_id}/settings/", &settings, &save);
     pages.form("/console/organizations/{organization_id}/settings/delete/", &delete);
     pages.form(NEW, &new);
 }
@@ -45,16 +45,15 @@ struct OrganizationPage {
     may_delete: bool,
 }
 
-async fn settings(request: SignedIn) -> PageResult {
+async fn save(request: SignedIn) -> PageResult {
+    let id = request.visit.organization_id()?;
+    let sent = FORM.sent(&request, Operation::new(UPDATE, [&id]), &path(&id))?;
+    submit(request, sent, &path(&id), "settings-saved", &settings).await
+}
+
+async fn settings(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let id = &request.visit.organization_id()?;
     let (base, update) = (path(id), Operation::new(UPDATE, [id]));
-    let mut feedback = Feedback::default();
-    if request.visit.sends_form() {
-        match FORM.sent(&request, update.clone(), &base)?.send(&request).await? {
-            Ok(_) => return finish(&base, "settings-saved"),
-            Err(form) => feedback = form.into(),
-        }
-    }
     let found = request.api.get_versioned(&format!("/api/organizations/{id}/")).await?;
     let form = FORM.shown(&request, &update, &base, &found, &mut feedback)?;
     let refusal = request.api.refusal(&Write::new(UPDATE, [id]).body(json!({}))).await?;
