@@ -23,13 +23,7 @@ pub use api::{
 pub use destination::Target;
 
 /// A batch export.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BatchExport {
-    /// The fields that access rules and lists need.
-    pub meta: Meta,
-    /// The fields of the JSON.
-    pub fields: Fields,
-}
+pub type BatchExport = RecordOf<Meta, Fields>;
 
 /// The fields of a batch export that access rules and lists need.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -26,13 +26,7 @@ pub use project_access::ProjectAccess;
 pub type InviteKey = (OrganizationId, InviteId);
 
 /// An invite.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Invite {
-    /// The fields that access rules need.
-    pub meta: Meta,
-    /// The fields of the JSON.
-    pub fields: Fields,
-}
+pub type Invite = RecordOf<Meta, Fields>;
 
 /// The fields of an invite that access rules need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,13 +7,7 @@ use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
 
 /// An organization.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Organization {
-    /// The fields that access rules need.
-    pub meta: Meta,
-    /// The fields of the JSON.
-    pub fields: Fields,
-}
+pub type Organization = RecordOf<Meta, Fields>;
 
 /// The fields of an organization that access rules need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,13 +12,7 @@ use crate::store::Owner;
 pub use api::{NewUser, RECORDS, UserFilter, UserPatch};
 
 /// A user.
-#[derive(Debug, Clone, PartialEq)]
-pub struct User {
-    /// The fields that access rules need.
-    pub meta: Meta,
-    /// The fields of the JSON of an embedded user.
-    pub fields: Fields,
-}
+pub type User = RecordOf<Meta, Fields>;
 
 /// The fields of a user that access rules need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
