@@ -19,42 +19,16 @@ use super::{Entry, Fields};
 pub struct ScopeNames;
 
 /// Types of object that PostHog logs and Steward does not. A filter by them matches no entry.
-const NOT_LOGGED: [&str; 30] = [
-    "Action",
-    "AlertConfiguration",
-    "AlertSubscription",
-    "Annotation",
-    "BatchImport",
-    "Cohort",
-    "Comment",
-    "DataManagement",
-    "EarlyAccessFeature",
-    "Endpoint",
-    "ErrorTrackingIssue",
-    "EventDefinition",
-    "Experiment",
-    "ExternalDataSchema",
-    "ExternalDataSource",
-    "FeatureFlag",
-    "Group",
-    "HogFlow",
-    "HogFunction",
-    "Integration",
-    "Notebook",
-    "Person",
-    "Plugin",
-    "PluginConfig",
-    "PropertyDefinition",
-    "Replay",
-    "SessionRecordingPlaylist",
-    "Subscription",
-    "Survey",
-    "Threshold",
-];
+const NOT_LOGGED: &str = "\
+    Action AlertConfiguration AlertSubscription Annotation BatchImport Cohort Comment \
+    DataManagement EarlyAccessFeature Endpoint ErrorTrackingIssue EventDefinition Experiment \
+    ExternalDataSchema ExternalDataSource FeatureFlag Group HogFlow HogFunction Integration \
+    Notebook Person Plugin PluginConfig PropertyDefinition Replay SessionRecordingPlaylist \
+    Subscription Survey Threshold";
 
 impl ScopeNames {
     pub(super) fn contains(name: &str) -> bool {
-        Self::all().chain(NOT_LOGGED).any(|known| known == name)
+        Self::all().chain(NOT_LOGGED.split(' ')).any(|known| known == name)
     }
 
     fn all() -> impl Iterator<Item = &'static str> {

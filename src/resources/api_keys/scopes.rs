@@ -5,62 +5,15 @@ use serde::{Deserialize, Serialize};
 use crate::base::error::{Error, Result};
 
 /// The objects that scopes can name.
-const OBJECTS: &[&str] = &[
-    "access_control",
-    "action",
-    "activity_log",
-    "alert",
-    "annotation",
-    "batch_export",
-    "cohort",
-    "comment",
-    "dashboard",
-    "dashboard_template",
-    "dataset",
-    "early_access_feature",
-    "element",
-    "endpoint",
-    "error_tracking",
-    "evaluation",
-    "event_definition",
-    "experiment",
-    "experiment_saved_metric",
-    "export",
-    "external_data_source",
-    "feature_flag",
-    "file_system",
-    "group",
-    "hog_flow",
-    "hog_function",
-    "insight",
-    "integration",
-    "link",
-    "logs",
-    "notebook",
-    "organization",
-    "organization_integration",
-    "organization_member",
-    "persisted_folder",
-    "person",
-    "personal_api_key",
-    "plugin",
-    "project",
-    "property_definition",
-    "query",
-    "revenue_analytics",
-    "session_recording",
-    "session_recording_playlist",
-    "sharing_configuration",
-    "subscription",
-    "survey",
-    "task",
-    "user",
-    "user_interview",
-    "warehouse_table",
-    "warehouse_view",
-    "web_analytics",
-    "webhook",
-];
+const OBJECTS: &str = "\
+    access_control action activity_log alert annotation batch_export cohort comment dashboard \
+    dashboard_template dataset early_access_feature element endpoint error_tracking evaluation \
+    event_definition experiment experiment_saved_metric export external_data_source feature_flag \
+    file_system group hog_flow hog_function insight integration link logs notebook organization \
+    organization_integration organization_member persisted_folder person personal_api_key plugin \
+    project property_definition query revenue_analytics session_recording \
+    session_recording_playlist sharing_configuration subscription survey task user \
+    user_interview warehouse_table warehouse_view web_analytics webhook";
 
 /// The prefix of objects that concern language models. PostHog accepts any name after it.
 const MODEL_OBJECT_PREFIX: &str = "llm_";
@@ -69,7 +22,7 @@ const ALL_SCOPES: &str = "*";
 
 /// Returns the regular expression that matches what [`is_scope`] accepts.
 pub(super) fn pattern() -> String {
-    let objects = OBJECTS.join("|");
+    let objects = OBJECTS.replace(' ', "|");
     format!(r"^(\*|({objects}|{MODEL_OBJECT_PREFIX}[a-z0-9_]+):(read|write))$")
 }
 
@@ -78,7 +31,7 @@ pub fn is_scope(text: &str) -> bool {
     text == ALL_SCOPES
         || text.split_once(':').is_some_and(|(object, action)| {
             matches!(action, "read" | "write")
-                && (OBJECTS.contains(&object) || is_model_object(object))
+                && (OBJECTS.split(' ').any(|known| known == object) || is_model_object(object))
         })
 }
 

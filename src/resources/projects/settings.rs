@@ -104,36 +104,10 @@ impl Settings {
 }
 
 /// Public mail providers. An address there says nothing about its user's company.
-const GENERIC_MAIL_DOMAINS: &[&str] = &[
-    "aol.com",
-    "fastmail.com",
-    "gmail.com",
-    "gmx.com",
-    "gmx.de",
-    "gmx.net",
-    "googlemail.com",
-    "hey.com",
-    "hotmail.com",
-    "icloud.com",
-    "live.com",
-    "mac.com",
-    "mail.com",
-    "mail.ru",
-    "me.com",
-    "msn.com",
-    "outlook.com",
-    "pm.me",
-    "proton.me",
-    "protonmail.com",
-    "qq.com",
-    "web.de",
-    "yahoo.com",
-    "yandex.com",
-    "yandex.ru",
-    "zoho.com",
-    "163.com",
-    "126.com",
-];
+const GENERIC_MAIL_DOMAINS: &str = "\
+    aol.com fastmail.com gmail.com gmx.com gmx.de gmx.net googlemail.com hey.com hotmail.com \
+    icloud.com live.com mac.com mail.com mail.ru me.com msn.com outlook.com pm.me proton.me \
+    protonmail.com qq.com web.de yahoo.com yandex.com yandex.ru zoho.com 163.com 126.com";
 
 /// Maximum number of members to search for an address outside these domains.
 const MAX_MEMBERS_SCANNED: usize = 100;
@@ -172,7 +146,7 @@ pub(super) fn default_test_account_filters(
 
 fn own_domain(email: &str) -> Option<&str> {
     let (_, domain) = email.rsplit_once('@')?;
-    (!GENERIC_MAIL_DOMAINS.contains(&domain)).then_some(domain)
+    Some(domain).filter(|domain| GENERIC_MAIL_DOMAINS.split(' ').all(|known| known != *domain))
 }
 
 /// Reads an object within the limits of free-form fields.
