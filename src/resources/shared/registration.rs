@@ -68,6 +68,7 @@ pub type VisitUser<'v> = dyn FnMut(&mut UserId) + 'v;
 pub type UserMap = HashMap<UserId, UserId>;
 
 /// What a resource declares about the type `R` of records.
+#[must_use]
 pub struct Registration<R: Record> {
     record_type: RecordTypeOf<R>,
     log: Option<LogRules>,
@@ -90,14 +91,12 @@ impl<P: Key, Q: Key, A> StartsWith<(P, Q)> for (P, Q, A) {}
 
 impl<R: Record> Registration<R> {
     /// Declares what an export without secrets omits.
-    #[must_use]
     pub const fn redacted(mut self, redaction: Redaction<R>) -> Self {
         self.record_type = RecordTypeOf(redaction);
         self
     }
 
     /// Declares that the activity log covers the records.
-    #[must_use]
     pub const fn logged(mut self) -> Self
     where
         R: Loggable,
@@ -108,14 +107,12 @@ impl<R: Record> Registration<R> {
 
     /// Declares that a deleted record leaves other records, which are deleted in later transactions. Until then they
     /// may refer to it.
-    #[must_use]
     pub const fn parent(mut self, pending: fn(R::Key) -> PendingDeletion) -> Self {
         self.parent_of = Some(pending);
         self
     }
 
     /// Declares that the records of a deleted organization are deleted.
-    #[must_use]
     pub const fn deleted_with_organization(mut self) -> Self
     where
         R::Key: StartsWith<OrganizationId>,
@@ -125,7 +122,6 @@ impl<R: Record> Registration<R> {
     }
 
     /// Declares that the records of a deleted project are deleted.
-    #[must_use]
     pub const fn deleted_with_project(mut self) -> Self
     where
         R::Key: StartsWith<ProjectId>,
@@ -135,7 +131,6 @@ impl<R: Record> Registration<R> {
     }
 
     /// Declares that the records of a deleted project are deleted, for keys that begin with its organization.
-    #[must_use]
     pub const fn deleted_with_project_of_organization(mut self) -> Self
     where
         R::Key: StartsWith<(OrganizationId, ProjectId)>,
@@ -145,14 +140,12 @@ impl<R: Record> Registration<R> {
     }
 
     /// Declares that `delete` deletes the records of a removed member.
-    #[must_use]
     pub const fn deleted_with_member(mut self, delete: Delete<(OrganizationId, UserId)>) -> Self {
         self.deletes.member = Some(delete);
         self
     }
 
     /// Declares that `delete` deletes the records that name a deleted role.
-    #[must_use]
     pub const fn deleted_with_role(mut self, delete: Delete<(OrganizationId, RoleId)>) -> Self {
         self.deletes.role = Some(delete);
         self
@@ -160,21 +153,18 @@ impl<R: Record> Registration<R> {
 
     /// Declares the users that a record names. The export of an organization contains their accounts, and an import
     /// replaces those that have another number here.
-    #[must_use]
     pub const fn names_users(mut self, visit: fn(&mut R, &mut VisitUser<'_>)) -> Self {
         self.users = Some(visit);
         self
     }
 
     /// Declares which number a record has from the sequence of its table.
-    #[must_use]
     pub const fn numbered(mut self, number: fn(&R) -> u64) -> Self {
         self.number = Some(number);
         self
     }
 
     /// Declares what in a record depends on the installation that imports it.
-    #[must_use]
     pub const fn adapted(mut self, adapt: fn(&mut R, &WriteTx<'_>) -> Result<()>) -> Self {
         self.adapt = Some(adapt);
         self
@@ -195,7 +185,6 @@ impl<R: Record> Registration<R> {
     }
 
     /// Declares that `delete` deletes the records of an account when the owner of its address takes it over.
-    #[must_use]
     pub const fn deleted_with_account(
         mut self,
         delete: fn(&mut WriteTx<'_>, UserId) -> Result<()>,
