@@ -11,13 +11,14 @@ use crate::exchange::idempotency::IdempotencyKey;
 use crate::http::html::HtmlPage;
 use crate::http::prelude::*;
 use crate::ids::{InviteId, OrganizationId, RequesterId, UserId};
+use crate::resources::api_keys::IssuedKey;
 use crate::resources::cascade_delete;
 use crate::resources::invites::InviteLinks;
 use crate::resources::users::{self, User};
 use crate::store::WriteTx;
 
 use super::api::{InviteOffer, Signup};
-use super::{Acceptance, AcceptedBy, SignupConfig, SignupFields};
+use super::{Acceptance, SignupConfig, SignupFields};
 
 const ONE: &str = "/api/signup/{id}/";
 const PAGE: &str = "/signup/{id}/";
@@ -104,11 +105,8 @@ async fn accept(
     let (tx, now) = (app.store().snapshot()?, app.now());
     let account = super::require_acceptable(&*tx, &links, terms, &sent, user, now)?.taken_over();
     drop(tx);
-    let by = match user {
-        Some(user) => AcceptedBy::User(user),
-        None => AcceptedBy::Newcomer(app.issue_key(None)?),
-    };
-    let accepting = AcceptInvite { links, terms, sent, by, seed: Seed::generate() };
+    let first_key = if user.is_none() { Some(app.issue_key(None)?) } else { None };
+    let accepting = AcceptInvite { links, terms, sent, user, first_key, seed: Seed::generate() };
     match account {
         Some(account) => accepting.take_over(app, access, key, account).await,
         None => app.post_public(&access, key, accepting.in_write()).await,
@@ -120,7 +118,10 @@ struct AcceptInvite {
     links: InviteLinks,
     terms: SignupConfig,
     sent: Arc<Acceptance>,
-    by: AcceptedBy,
+    /// The user whose API key the request has.
+    user: Option<UserId>,
+    /// The key of a user without one.
+    first_key: Option<IssuedKey>,
     seed: Seed,
 }
 
@@ -161,14 +162,14 @@ impl AcceptInvite {
         self,
     ) -> impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Meta, ApiResponse)> + Send + 'static
     {
-        let Self { links, terms, sent, by, seed } = self;
+        let Self { links, terms, sent, user, first_key, seed } = self;
         move |tx: &mut WriteTx<'_>, now: Timestamp| {
-            let accepted = super::require_acceptable(tx, &links, terms, &sent, by.user(), now)?;
+            let accepted = super::require_acceptable(tx, &links, terms, &sent, user, now)?;
             if let Some((organization, account)) = accepted.taken_over() {
                 while cascade_delete::delete_account_data(tx, organization, account)? {}
             }
-            let (mut rng, sends_mail) = (seed.rng(), terms.sends_mail);
-            let (user, body) = super::accept(tx, accepted, sends_mail, &sent, &by, &mut rng, now)?;
+            let (mut rng, sends_mail, key) = (seed.rng(), terms.sends_mail, first_key.as_ref());
+            let (user, body) = super::accept(tx, accepted, sends_mail, &sent, key, &mut rng, now)?;
             Ok((user, ApiResponse::Created(body)))
         }
     }

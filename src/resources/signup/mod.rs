@@ -161,32 +161,14 @@ fn require_room(tx: &dyn Raw, terms: SignupConfig, invite: &Invite, joiner: Join
     Ok(())
 }
 
-/// The authentication of an acceptance.
-pub enum AcceptedBy {
-    /// A user with an API key.
-    User(UserId),
-    /// A user without an API key. The user gets this key, which was created before the transaction began.
-    Newcomer(IssuedKey),
-}
-
-impl AcceptedBy {
-    /// Returns the user whose API key the request has.
-    pub fn user(&self) -> Option<UserId> {
-        match self {
-            Self::User(user) => Some(*user),
-            Self::Newcomer(_) => None,
-        }
-    }
-}
-
 /// The name of a new user's key.
 const KEY_LABEL: &str = "Default";
 /// The scopes of a new user's key.
 const KEY_SCOPES: [&str; 1] = ["*"];
 
 /// Accepts an invite. The user becomes a member with the level of the invite and its access to projects that still
-/// exist; the invite is deleted. Returns the user and the response. The caller must have deleted the keys and
-/// memberships of an account that is taken over, in the same transaction.
+/// exist; the invite is deleted. Returns the user and the response. `first_key` is for a user without an API key. The
+/// caller must have deleted the keys and memberships of an account that is taken over, in the same transaction.
 ///
 /// # Errors
 /// 400 if the takeover deleted the invite, or if the account is already a member.
@@ -195,7 +177,7 @@ pub fn accept(
     ValidAcceptance { invite, proof, joiner }: ValidAcceptance,
     sends_mail: bool,
     sent: &Acceptance,
-    by: &AcceptedBy,
+    first_key: Option<&IssuedKey>,
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<(users::Meta, Versioned)> {
@@ -210,13 +192,9 @@ pub fn accept(
             joiner::enqueue_notice(tx, &invite, account, rng, now)?;
         }
     }
-    let first_key = match by {
-        AcceptedBy::User(_) => None,
-        AcceptedBy::Newcomer(key) => {
-            api_keys::create(tx, key, KEY_LABEL, KeyPermissions::all_of(user)?, now)?;
-            Some(key)
-        }
-    };
+    if let Some(key) = first_key {
+        api_keys::create(tx, key, KEY_LABEL, KeyPermissions::all_of(user)?, now)?;
+    }
     if proof == TokenKind::Address {
         users::set_verified(tx, user)?;
     }
