@@ -13,15 +13,7 @@ use subtle::ConstantTimeEq;
 use crate::base::error::{Error, Result};
 use crate::base::secret::{Purpose, SigningSecret, encode_base62};
 use crate::ids::InviteId;
-
-/// What a valid token proves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenKind {
-    /// The user received the mail to the invite's address.
-    Address,
-    /// The user received the link in some other way.
-    Link,
-}
+use crate::resources::members::JoinedBy;
 
 /// Creates links to invites and verifies their tokens. Clones share the keys.
 #[derive(Clone)]
@@ -70,15 +62,16 @@ impl InviteLinks {
         format!("{}/signup/{id}?token={token}", self.base)
     }
 
-    /// Verifies a token of the invite. Returns `None` if it is wrong. Takes the same time for every wrong token.
-    pub fn token_kind(&self, id: InviteId, presented: &str) -> Option<TokenKind> {
+    /// Verifies a token of the invite, and returns how its user received it. Returns `None` if the token is wrong. Takes
+    /// the same time for every wrong token.
+    pub fn verify(&self, id: InviteId, presented: &str) -> Option<JoinedBy> {
         let keys = self.keys.load();
         let is = |key| token(key, id).as_bytes().ct_eq(presented.as_bytes());
         let (mail, link) = (is(&keys.mail), is(&keys.link));
         if mail.into() {
-            return Some(TokenKind::Address);
+            return Some(JoinedBy::Mail);
         }
-        bool::from(link).then_some(TokenKind::Link)
+        bool::from(link).then_some(JoinedBy::Link)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::resources::shared::prelude::*;
 use crate::resources::users;
 
 pub use api::{InviteFields, NewInvite, RECORDS, list};
-pub use links::{InviteLinks, TokenKind};
+pub use links::InviteLinks;
 pub use mail::{InviteMail, MailService, list_mails, mail_body, record_mail};
 use project_access::GrantedLevel;
 pub use project_access::ProjectAccess;

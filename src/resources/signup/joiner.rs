@@ -3,10 +3,11 @@
 
 use crate::ids::OutboxMessageId;
 use crate::mail::outbox::{self, Notification};
-use crate::resources::invites::{Invite, TokenKind};
+use crate::resources::invites::Invite;
+use crate::resources::members::{self, JoinedBy};
 use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, UnverifiedAccount, User};
-use crate::resources::{api_keys, domains, members};
+use crate::resources::{api_keys, domains};
 
 /// The account with which an invite is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(super) fn require_open(
     tx: &dyn Raw,
     invite: &Invite,
     access: Option<UserId>,
-    proof: Option<TokenKind>,
+    proof: Option<JoinedBy>,
     sends_mail: bool,
     now: Timestamp,
 ) -> Result<Joiner> {
@@ -52,7 +53,7 @@ pub(super) fn require_open(
     if access.is_none() {
         // A proven address does not reactivate an account that the operator deactivated.
         let unproven = match proof {
-            Some(TokenKind::Address) if account.is_active => users::find_unproven(tx, account.id)?,
+            Some(JoinedBy::Mail) if account.is_active => users::find_unproven(tx, account.id)?,
             _ => None,
         };
         return unproven.map(Joiner::TakesOver).ok_or_else(|| account_exists(invite));
@@ -75,10 +76,10 @@ pub(super) fn account_exists(invite: &Invite) -> Error {
 fn require_link_allowed(
     tx: &dyn Raw,
     invite: &Invite,
-    proof: Option<TokenKind>,
+    proof: Option<JoinedBy>,
     sends_mail: bool,
 ) -> Result<()> {
-    if proof != Some(TokenKind::Link) {
+    if proof != Some(JoinedBy::Link) {
         return Ok(());
     }
     match domains::owner_of(tx, &invite.fields.target_email)? {

@@ -8,7 +8,7 @@ mod letters;
 use crate::ids::{InviteId, OutboxMessageId};
 use crate::mail::outbox::{self, Notification};
 use crate::resources::api_keys::{self, IssuedKey, KeyPermissions};
-use crate::resources::invites::{self, Invite, InviteLinks, TokenKind};
+use crate::resources::invites::{self, Invite, InviteLinks};
 use crate::resources::members::{self, JoinedBy, Membership, MembershipOrigin};
 use crate::resources::organizations::Organization;
 use crate::resources::projects::grants;
@@ -49,8 +49,8 @@ fn get_by_token(
     links: &InviteLinks,
     id: Option<InviteId>,
     token: &str,
-) -> Result<(Invite, TokenKind)> {
-    let proof = links.token_kind(id.unwrap_or(InviteId(uuid::Uuid::nil())), token);
+) -> Result<(Invite, JoinedBy)> {
+    let proof = links.verify(id.unwrap_or(InviteId(uuid::Uuid::nil())), token);
     let proof = proof.ok_or_else(invite_not_found)?;
     Ok((get(tx, id)?, proof))
 }
@@ -104,7 +104,7 @@ pub struct SignupConfig {
 /// An acceptance that passed all checks.
 pub struct ValidAcceptance {
     invite: Invite,
-    proof: TokenKind,
+    proof: JoinedBy,
     joiner: Joiner,
 }
 
@@ -195,7 +195,7 @@ pub fn accept(
     if let Some(key) = first_key {
         api_keys::create(tx, key, KEY_LABEL, KeyPermissions::all_of(user)?, now)?;
     }
-    if proof == TokenKind::Address {
+    if proof == JoinedBy::Mail {
         users::set_verified(tx, user)?;
     }
     if sends_mail {
@@ -211,7 +211,7 @@ fn create_user(
     tx: &mut WriteTx<'_>,
     invite: &Invite,
     sent: &Acceptance,
-    proof: TokenKind,
+    proof: JoinedBy,
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<UserId> {
@@ -219,7 +219,7 @@ fn create_user(
     let mut user = users::create(tx, &new, rng, now)?;
     user.fields.role_at_organization = sent.role()?;
     tx.put(&user)?;
-    if proof == TokenKind::Link {
+    if proof == JoinedBy::Link {
         let invites::Meta { organization, created_by: invited_by, .. } = invite.meta;
         tx.put(&UnverifiedAccount { user: user.meta.id, organization, invited_by, at: now })?;
     }
@@ -230,7 +230,7 @@ fn join(
     tx: &mut WriteTx<'_>,
     invite: &Invite,
     user: UserId,
-    (joiner, proof): (Joiner, TokenKind),
+    (joiner, proof): (Joiner, JoinedBy),
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<Membership> {
@@ -242,10 +242,7 @@ fn join(
         user,
         membership: member.id,
         invited_by: invite.meta.created_by,
-        joined_by: match proof {
-            TokenKind::Address => JoinedBy::Mail,
-            TokenKind::Link => JoinedBy::Link,
-        },
+        joined_by: proof,
         took_over: match joiner {
             Joiner::TakesOver(account) => Some(account.at),
             _ => None,
