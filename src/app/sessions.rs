@@ -107,7 +107,7 @@ impl App {
     /// Returns the proof that the user of a new session has signed in in a browser. Returns `None` if the session has ended.
     pub(crate) fn known_browser(&self, text: &SessionText) -> Result<Option<KnownBrowser>> {
         match self.verify_session(&text.encode()) {
-            Ok(session) => Ok(Some(self.0.signing.sessions.known_browser(session.user()))),
+            Ok(session) => Ok(Some(self.0.signing.sessions.known_browser(session.user))),
             Err(error) if error.status() == 401 => Ok(None),
             Err(error) => Err(error),
         }
@@ -127,7 +127,7 @@ impl App {
         let write =
             self.write(options, move |tx, now| Ok((Author::default(), rule(tx, &new, now)?)));
         let session = write.await?.0.ok_or_else(invalid_code)?;
-        tracing::info!(session = %session.id(), user = %session.user(), source, "signed in to the console");
+        tracing::info!(session = %session.id, user = %session.user, source, "signed in to the console");
         Ok(text)
     }
 
@@ -137,7 +137,7 @@ impl App {
     /// 404 if the session has ended; 503 if the transaction cannot be committed.
     #[doc(hidden)]
     pub async fn sign_out(&self, session: &VerifiedSession) -> Result<()> {
-        let (id, user) = (session.id(), session.user());
+        let (id, user) = (session.id, session.user);
         let options = WriteOptions::of_small_write(Consumer::User(user.0));
         self.write(options, move |tx, now| {
             Ok((Author::default(), sessions::end(tx, user, id, now)?))

@@ -136,7 +136,7 @@ impl<'r> Pages<'r> {
                     Err(error) if error.status() == 401 => return Ok(entrance.response()?),
                     Err(error) => return Ok(entrance.keep_form(&error)?),
                 };
-                if access == PageAccess::Operator && !signed_in.session.is_operator() {
+                if access == PageAccess::Operator && !signed_in.session.is_operator {
                     return Err(Error::denied(OPERATOR_ONLY).into());
                 }
                 let as_command = AsCommand::of(&signed_in);

@@ -61,7 +61,7 @@ impl Visit {
                 FormLimits::SIGNED_IN
             };
             let session = session(&app, &head, &client).ok().flatten();
-            let tenant = session.map(|session| Consumer::User(session.user().0));
+            let tenant = session.map(|session| Consumer::User(session.user.0));
             let payer = Payer { client: client.address, tenant };
             let memory = app.transfer_memory().for_request(payer, limits.max_bytes);
             let request = Request::from_parts(head.clone(), body);

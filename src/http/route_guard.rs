@@ -183,11 +183,11 @@ pub(super) fn authenticate(
 ) -> Result<Option<(Credential, Arc<Snapshot>)>> {
     let (headers, extensions) = (request.headers(), request.extensions());
     if let Some(session) = extensions.get::<VerifiedSession>() {
-        extras.log_context = Some(LogContext::new(session.key(), Some(session.id())));
-        extras.rate_limit = match session.key() {
+        extras.log_context = Some(LogContext::new(session.key, Some(session.id)));
+        extras.rate_limit = match session.key {
             _ if extensions.get::<AccessProbe>().is_some() => None,
             Some(key) => app.rate_limiter().check_key(key)?,
-            None => app.rate_limiter().check_session(session.id())?,
+            None => app.rate_limiter().check_session(session.id)?,
         };
         return Ok(Some((Credential::Session(session.clone()), snapshot?)));
     }

@@ -21,7 +21,7 @@ impl SignedIn {
     /// Returns the session with this text.
     pub fn of(workspace: &Workspace, text: String) -> Self {
         let session = workspace.app.verify_session(&text).expect("a session");
-        let id = session.id().to_string();
+        let id = session.id.to_string();
         Self { text, client: workspace.in_session(session), id }
     }
 

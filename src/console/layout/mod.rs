@@ -117,7 +117,7 @@ impl Frame {
             undo: None,
             refusal: None,
             status: StatusCode::OK,
-            ends_at: request.session.ends_at().to_string(),
+            ends_at: request.session.ends_at.to_string(),
         })
     }
 

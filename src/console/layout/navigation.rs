@@ -259,7 +259,7 @@ pub(super) async fn groups(request: &SignedIn, tenant: &Tenant) -> Result<Vec<Gr
     }
     let own = links(request, OWN, ROOT, ROOT, None).await?;
     groups.push(Group { heading: "You".to_owned(), links: own, is_of_tenant: false });
-    if request.session.is_operator() {
+    if request.session.is_operator {
         let (href, is_current) = (HEALTH.to_owned(), request.visit.route() == HEALTH);
         let health = Link { icon: icon("server"), text: "Health", href, is_current };
         let heading = "Service".to_owned();

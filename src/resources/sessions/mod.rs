@@ -133,7 +133,7 @@ impl NewSession {
         client: Fields,
         replaced: Option<&VerifiedSession>,
     ) -> Self {
-        let replaced = replaced.map(VerifiedSession::id);
+        let replaced = replaced.map(|session| session.id);
         Self { id: text.id, digest: keys.digest(text), client, replaced }
     }
 }

@@ -126,68 +126,45 @@ impl Key for SecretDigest {
 /// It states only that a text matches a stored digest, and grants nothing: each check reads the session again. Not
 /// `Debug`, so that logs cannot contain the digest.
 #[derive(Clone)]
-pub struct VerifiedSession(Arc<Inner>);
-
-struct Inner {
-    id: SessionId,
-    user: UserId,
-    key: Option<ApiKeyId>,
-    is_operator: bool,
+pub struct VerifiedSession {
+    /// The session's public id.
+    pub id: SessionId,
+    /// The user that signed in.
+    pub user: UserId,
+    /// The key that the session is bound to, if it is bound to one.
+    pub key: Option<ApiKeyId>,
+    /// Whether the session may see the pages for the operator.
+    pub is_operator: bool,
     digest: SecretDigest,
-    /// When the session ends if it is not used again.
-    ends_at: Timestamp,
+    /// When the session ends if this is its last use. A session that is bound to a key may end earlier.
+    pub ends_at: Timestamp,
     /// Whether the use by this request is still to be recorded.
-    is_use_due: AtomicBool,
+    is_use_due: Arc<AtomicBool>,
 }
 
 impl VerifiedSession {
     pub(super) fn of(session: &Meta, now: Timestamp) -> Self {
         let is_use_due = !session.last_used_at.is_begin_of_current(USE_RECORD_INTERVAL, now);
-        Self(Arc::new(Inner {
+        Self {
             id: session.id,
             user: session.user,
             key: session.bound_key.as_ref().map(|bound| bound.id),
             is_operator: session.is_operator,
             digest: session.digest,
             ends_at: session.expires_at.min(now.plus(IDLE_LIFETIME)),
-            is_use_due: AtomicBool::new(is_use_due),
-        }))
-    }
-
-    /// Returns the session's public id.
-    pub fn id(&self) -> SessionId {
-        self.0.id
-    }
-
-    /// Returns when the session ends if this is its last use. A session that is bound to a key may end earlier.
-    pub fn ends_at(&self) -> Timestamp {
-        self.0.ends_at
-    }
-
-    /// Returns the user that signed in.
-    pub fn user(&self) -> UserId {
-        self.0.user
-    }
-
-    /// Returns the key that the session is bound to, if it is bound to one.
-    pub fn key(&self) -> Option<ApiKeyId> {
-        self.0.key
-    }
-
-    /// Returns whether the session may see the pages for the operator.
-    pub fn is_operator(&self) -> bool {
-        self.0.is_operator
+            is_use_due: Arc::new(AtomicBool::new(is_use_due)),
+        }
     }
 
     /// Returns whether a use is due to be recorded. Returns true at most once for all clones.
     pub fn is_use_due(&self) -> bool {
-        self.0.is_use_due.swap(false, Ordering::Relaxed)
+        self.is_use_due.swap(false, Ordering::Relaxed)
     }
 
     /// Records a use of the session, and of the key that it is bound to.
     pub fn record_use(&self, tx: &mut WriteTx<'_>, now: Timestamp) -> Result<()> {
-        super::record_use(tx, self.id(), now)?;
-        self.key().map_or(Ok(()), |key| api_keys::record_use(tx, key, now))
+        super::record_use(tx, self.id, now)?;
+        self.key.map_or(Ok(()), |key| api_keys::record_use(tx, key, now))
     }
 }
 
@@ -221,7 +198,7 @@ pub struct LiveSession {
 /// # Errors
 /// 401 if the session has ended.
 pub fn get_live(tx: &dyn Raw, of: &VerifiedSession, now: Timestamp) -> Result<LiveSession> {
-    find_live(tx, of.0.id, &of.0.digest, now)
+    find_live(tx, of.id, &of.digest, now)
 }
 
 fn find_live(

@@ -104,10 +104,10 @@ async fn only_sessions_of_operator_links_are_operator_sessions() {
         let text =
             workspace.app.sign_in_with_link(&link.code, browser(), None).await.expect("a session");
         let session = workspace.app.verify_session(&text.encode()).expect("a session");
-        assert_eq!(session.is_operator(), is_operator);
+        assert_eq!(session.is_operator, is_operator);
     }
     let session = sign_in(&workspace, &workspace.made.api_key).await;
-    assert!(!workspace.app.verify_session(&session.text).expect("a session").is_operator());
+    assert!(!workspace.app.verify_session(&session.text).expect("a session").is_operator);
 }
 
 /// Creates a link as `steward console` does.
@@ -132,7 +132,7 @@ async fn console_command_creates_a_link_for_the_only_active_user_or_the_named_on
     });
     assert_eq!(made, expected);
     let text = workspace.app.sign_in_with_link(code, browser(), None).await.expect("a session");
-    assert!(workspace.app.verify_session(&text.encode()).expect("a session").is_operator());
+    assert!(workspace.app.verify_session(&text.encode()).expect("a session").is_operator);
 
     workspace.member("ann", Level::Member).await;
     let refused = console_link(&workspace, None, false).await.expect_err("two users");
