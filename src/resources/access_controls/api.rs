@@ -2,7 +2,6 @@
 
 use std::marker::PhantomData;
 
-use crate::input;
 use crate::input::{
     Choice, Choices, Field, FieldType, Identifier, Nullable, Required, Schema, Text, UuidField,
     choices, missing,

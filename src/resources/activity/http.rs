@@ -1,6 +1,5 @@
 //! `/api/organizations/:organization_id/activity_log/` and `/api/projects/:project_id/activity_log/`.
 
-use crate::base::time::Timestamp;
 use crate::http::prelude::*;
 use crate::input::DateTime;
 use crate::resources::users::UserFilter;

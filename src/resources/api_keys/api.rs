@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 use uuid::Uuid;
 
-use crate::base::json::Array;
 use crate::ids::ApiKeyId;
 use crate::input::{
     DateTime, FieldType, Identifier, Integer, ListOf, Name, Nullable, Required, Schema, Text,
@@ -16,7 +15,6 @@ use crate::resources::members;
 use crate::resources::organizations::Organization;
 use crate::resources::shared::loggable::{FieldAction, public_fields, public_text};
 use crate::resources::shared::prelude::*;
-use crate::store::Redaction;
 
 use super::{ApiKey, ApiKeyUse, BY_USER, Grantors, Meta, Scopes, last_used_at, remove_all, scopes};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::base::patch::{Apply, Patch};
+use crate::base::patch::Apply;
 use crate::ids::ApiKeyId;
 use crate::resources::shared::prelude::*;
 use crate::resources::{members, projects};

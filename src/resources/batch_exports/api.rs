@@ -1,7 +1,6 @@
 //! What the API reads of batch exports, and what batch exports declare about their records. The activity log records a
 //! change of secrets without their values.
 
-use crate::base::patch::Patch;
 use crate::ids::BatchExportId;
 use crate::input::{
     Choice, DateTime, Field, FieldType, Flag, FreeForm, Identifier, Input, JsonObject, Name,
@@ -10,7 +9,6 @@ use crate::input::{
 use crate::resources::projects;
 use crate::resources::shared::loggable::FieldAction;
 use crate::resources::shared::prelude::*;
-use crate::store::Redaction;
 
 use super::destination::{Destination, DestinationPatch, Target, WholeDestination};
 use super::hogql::{self, HogQlQuery};

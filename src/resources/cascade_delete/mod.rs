@@ -2,7 +2,6 @@
 //! records, a limited number in each transaction. The permissions of a removed member, and of a deleted role, are deleted
 //! in the same way.
 
-use crate::ids::RoleId;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::projects::{self, Project};
@@ -10,7 +9,6 @@ use crate::resources::roles::PendingListing;
 use crate::resources::shared::import_mark::{self, ImportMark};
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
-use crate::resources::shared::reading::collect;
 use crate::resources::users::{Profile, UnverifiedAccount, User};
 use crate::resources::{organizations, records, roles};
 

@@ -5,13 +5,11 @@ pub mod http;
 use std::collections::HashMap;
 
 use crate::auth::InProject;
-use crate::base::json::Array;
-use crate::ids::{CollaboratorId, DashboardId, UserUuid};
+use crate::ids::{CollaboratorId, UserUuid};
 use crate::input::{Choice, Required, UuidField, choices, invalid};
 use crate::resources::access_controls::levels::{self, COLLABORATORS_EDIT, EVERYONE_EDITS};
 use crate::resources::members::{self, Membership};
 use crate::resources::projects;
-use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, User};
 

@@ -2,8 +2,6 @@
 //! the caller.
 
 use crate::auth::InProject;
-use crate::exchange::etag::Versioned;
-use crate::input;
 use crate::input::{
     Choice, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, ListOf, Nested, Nullable,
     Schema, Tags, Text, choices, invalid,

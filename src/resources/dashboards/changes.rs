@@ -1,7 +1,6 @@
 //! Creating, updating, deleting and restoring a dashboard. See `docs/spec/dashboards.md`.
 
 use crate::auth::{Caller, InProject};
-use crate::input::Parsed;
 use crate::resources::access_controls::shared::{Shared, require_can_create};
 use crate::resources::projects::Settings;
 use crate::resources::shared::prelude::*;

@@ -6,7 +6,6 @@ use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
 use crate::app::LargeResponse;
-use crate::exchange::etag::Versioned;
 use crate::http::prelude::*;
 use crate::ids::DashboardId;
 use crate::input::{Choice, Flag, Schema};

@@ -2,8 +2,6 @@
 //! includes their changes. So it does for insights that change with a dashboard; other changes of insights have entries of
 //! their own.
 
-use serde_json::json;
-
 use crate::resources::projects;
 use crate::resources::shared::loggable::{FieldAction, SHARING_ACTIONS, public_fields};
 use crate::resources::shared::prelude::*;

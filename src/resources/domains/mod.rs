@@ -8,7 +8,6 @@ pub mod http;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::base::patch::Patch;
 use crate::ids::DomainId;
 use crate::resources::organizations::Organization;
 use crate::resources::shared::prelude::*;

@@ -9,8 +9,6 @@ use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::auth::InProject;
 use crate::base::json::Either;
-use crate::exchange::etag::Versioned;
-use crate::input;
 use crate::input::{
     FieldType, Flag, FreeObject, Identifier, Integer, JsonObject, Nullable, ParsedWithKept, Schema,
     Tags, Text, python_type,

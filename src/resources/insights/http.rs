@@ -9,7 +9,6 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::base::json;
-use crate::base::time::Timestamp;
 use crate::http::prelude::*;
 use crate::ids::{DashboardId, UserId};
 use crate::input::{DateTime, FieldType, Flag, Identifier, Integer, Schema};

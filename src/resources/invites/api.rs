@@ -6,7 +6,7 @@ use crate::input::{
 };
 use crate::resources::members::{Level, Membership};
 use crate::resources::shared::prelude::*;
-use crate::resources::shared::reading::{parse_fields, walk_page};
+use crate::resources::shared::reading::walk_page;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 
 use super::project_access::{self, ProjectAccessList};

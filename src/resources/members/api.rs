@@ -1,6 +1,5 @@
 //! What the API shows of members, their lists, and what members declare about their records.
 
-use crate::ids::MembershipId;
 use crate::input::choices;
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;

@@ -6,7 +6,6 @@ mod level;
 
 use std::ops::ControlFlow;
 
-use crate::ids::MembershipId;
 use crate::input::{Choice, invalid};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::pending_deletion::PendingDeletion;

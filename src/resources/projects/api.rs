@@ -3,10 +3,9 @@
 use std::mem;
 
 use crate::base::patch::Apply;
-use crate::input;
 use crate::input::{
     Choice, FieldType, Flag, Fraction, FreeForm, Identifier, Integer, JsonObject, ListOf, Name,
-    Nullable, Parsed, Text, TimeZoneName, UrlList, choices,
+    Nullable, Text, TimeZoneName, UrlList, choices,
 };
 use crate::resources::members::Level;
 use crate::resources::shared::pending_deletion::PendingDeletion;

@@ -1,8 +1,6 @@
 //! `/api/organizations/:organization_id/projects/` and `/api/projects/`.
 
 use crate::base::json::JsonItems;
-use crate::exchange::etag::Versioned;
-use crate::http::body::IgnoredBody;
 use crate::http::prelude::*;
 use crate::ids::{DashboardId, ProjectId};
 use crate::resources::access_controls::shared::Shared;
@@ -11,7 +9,7 @@ use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::member_access::NameVisibility;
 use crate::resources::members::{Level, Membership};
 use crate::resources::users::UserFilter;
-use crate::store::{Window, WriteTx};
+use crate::store::WriteTx;
 
 use super::api::{ProjectBody, ProjectSummary};
 use super::visibility::{MemberProjectBody, OfMember};

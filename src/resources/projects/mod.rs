@@ -9,8 +9,6 @@ pub mod http;
 mod settings;
 mod visibility;
 
-use crate::exchange::etag::Versioned;
-use crate::input::Parsed;
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::prelude::*;

@@ -1,7 +1,6 @@
 //! Project settings, their defaults, and the fields with a validation of their own, whose error texts are PostHog's. See
 //! `docs/spec/projects.md`.
 
-use serde_json::json;
 use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type,
 };

@@ -13,7 +13,6 @@ use crate::resources::organizations::Organization;
 use crate::resources::projects::Project;
 use crate::resources::shared::import_mark::{self, Attempt, ImportMark};
 use crate::resources::shared::prelude::*;
-use crate::resources::shared::reading::collect;
 use crate::resources::shared::registration::UserMap;
 use crate::resources::users::{self, User};
 use crate::resources::{record_in, records};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::json::{Array, Either, WrittenBy};
-use crate::ids::{RoleId, RoleMembershipId};
+use crate::base::json::Either;
+use crate::ids::RoleMembershipId;
 use crate::input::{Name, Required, UuidField};
 use crate::resources::members::api::MemberBody;
 use crate::resources::members::{self, Membership};

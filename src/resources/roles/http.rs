@@ -4,7 +4,6 @@ use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
 use crate::http::prelude::*;
-use crate::http::routes::PathParameter;
 use crate::ids::{RoleId, RoleMembershipId};
 use crate::input::{Flag, Input, Schema};
 use crate::resources::cascade_delete;

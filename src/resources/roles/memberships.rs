@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use uuid::Uuid;
 
-use crate::ids::{RoleId, RoleMembershipId, UserUuid};
+use crate::ids::{RoleMembershipId, UserUuid};
 use crate::input::invalid;
 use crate::resources::members::{self, Membership};
 use crate::resources::shared::prelude::*;

@@ -6,8 +6,6 @@ mod memberships;
 
 use uuid::Uuid;
 
-use crate::base::patch::Patch;
-use crate::ids::RoleId;
 use crate::input::does_not_exist;
 use crate::resources::members::Membership;
 use crate::resources::organizations::{self, Organization};

@@ -1,11 +1,9 @@
 //! What the API shows of sessions, and what sessions declare about their records. The activity log does not cover them.
 
-use crate::base::json::Array;
 use crate::ids::{ApiKeyId, SessionId};
 use crate::input::choices;
 use crate::resources::api_keys::ApiKey;
 use crate::resources::shared::prelude::*;
-use crate::store::Redaction;
 
 use super::session_text::check_live;
 use super::{BY_USER, BoundKey, Fields, Meta, Session, SignInLink, SignInRequest, remove_all};

@@ -12,7 +12,6 @@ use utoipa::openapi::RefOr;
 use crate::app::PageKey;
 use crate::base::json::Either;
 use crate::fair::fair_queue::Consumer;
-use crate::http::body::IgnoredBody;
 use crate::http::extract::{Extract, ReceivedRequest};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
 use crate::http::path::path_parameter;

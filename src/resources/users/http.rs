@@ -9,7 +9,6 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use crate::base::json::{JsonText, WriteJson, WrittenBy, output};
 use crate::base::patch::Patch;
 use crate::http::prelude::*;
-use crate::http::routes::PathParameter;
 use crate::ids::{OrganizationId, ProjectId, UUID_PATTERN, UserId, UserUuid};
 use crate::input::{ParsedWithKept, Schema, does_not_exist};
 use crate::resources::members::{self, Membership};

@@ -7,10 +7,9 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::auth::{Caller, InProject};
-use crate::input;
 use crate::input::{
-    Field, FieldType, FreeObject, Input, JsonObject, ListOf, Nested, Nullable, Parsed, Required,
-    Schema, Tags, Text, missing,
+    Field, FieldType, FreeObject, Input, JsonObject, ListOf, Nested, Nullable, Required, Schema,
+    Tags, Text, missing,
 };
 use crate::resources::access_controls::shared::require_can_create;
 use crate::resources::dashboards::tiles::MAX_TILES;

@@ -5,9 +5,8 @@
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder};
 
 use crate::auth::InProject;
-use crate::input;
 use crate::input::{
-    Identifier, Input, JsonObject, Nested, Parsed, Required, Schema, does_not_exist, missing,
+    Identifier, Input, JsonObject, Nested, Required, Schema, does_not_exist, missing,
 };
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::{Shared, level_on};

@@ -1,6 +1,5 @@
 //! Request fields that change tiles. See `docs/spec/tiles.md`.
 
-use crate::input;
 use crate::input::{
     Field, FieldType, Flag, FreeObject, Identifier, ListOf, Nested, Nullable, Required, Schema,
     Text,
