@@ -111,6 +111,40 @@ macro_rules! choices {
 
 pub(crate) use choices;
 
+/// Declares an enum whose values have names in JSON, for example as [`Choices`].
+macro_rules! named_values {
+    ($(#[$attribute:meta])* $visibility:vis enum $name:ident {
+        $($(#[$of_value:meta])* $value:ident = $text:tt,)+
+    }) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(serde::Serialize, serde::Deserialize)]
+        $visibility enum $name {
+            $($(#[$of_value])* #[serde(rename = $text)] $value,)+
+        }
+
+        impl $name {
+            /// All values, in the order of their declaration.
+            pub const ALL: [Self; [$($text),+].len()] = [$(Self::$value),+];
+
+            /// Returns the name in JSON.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$value => $text,)+
+                }
+            }
+        }
+
+        impl From<$name> for serde_json::Value {
+            fn from(value: $name) -> Self {
+                value.as_str().into()
+            }
+        }
+    };
+}
+
+pub(crate) use named_values;
+
 /// An IANA time zone name or alias, in its exact case. Fails with `invalid_choice`.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeZoneName;

@@ -119,7 +119,7 @@ mod tests;
 
 pub use address::{Email, WebUrl};
 pub use choice::{Choice, Choices, Flag, TimeZoneName};
-pub(crate) use choice::{choices, choices_schema, invalid_choice};
+pub(crate) use choice::{choices, choices_schema, invalid_choice, named_values};
 pub use date_time::DateTime;
 pub use decimal::Fraction;
 pub use free::{FreeForm, FreeObject};

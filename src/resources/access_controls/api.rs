@@ -20,19 +20,7 @@ choices! {
     /// The levels of a rule on objects.
     pub struct OnObjects: AccessLevel = AccessLevel::ALL;
     /// The kinds of objects that rules can be on.
-    pub struct Kinds: Kind = *Kind::ALL;
-}
-
-impl From<GrantLevel> for Value {
-    fn from(level: GrantLevel) -> Self {
-        level.as_str().into()
-    }
-}
-
-impl From<AccessLevel> for Value {
-    fn from(level: AccessLevel) -> Self {
-        level.as_str().into()
-    }
+    pub struct Kinds: Kind = Kind::ALL;
 }
 
 /// `access_level`: required; a level, or null to delete the rule. The error for an unknown level is

@@ -1,7 +1,7 @@
 //! Restriction and privilege levels of dashboards, and access levels of objects. No other module compares them. See
 //! `docs/spec/dashboards.md` and `docs/spec/access-controls.md`.
 
-use crate::input::choices;
+use crate::input::{choices, named_values};
 use crate::resources::members::Membership;
 use crate::resources::shared::prelude::*;
 
@@ -15,36 +15,22 @@ choices! {
     pub struct Restriction: i64 = [EVERYONE_EDITS, COLLABORATORS_EDIT];
 }
 
-/// The level that access rules grant on a resource. A higher level includes the lower ones.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum AccessLevel {
-    /// No access, not even to view.
-    None,
-    /// Can view.
-    Viewer,
-    /// Can view and edit. This is the default without access rules.
-    Editor,
-    /// Can view, edit and change access rules.
-    Manager,
+named_values! {
+    /// The level that access rules grant on a resource. A higher level includes the lower ones.
+    #[derive(ToSchema)]
+    pub enum AccessLevel {
+        /// No access, not even to view.
+        None = "none",
+        /// Can view.
+        Viewer = "viewer",
+        /// Can view and edit. This is the default without access rules.
+        Editor = "editor",
+        /// Can view, edit and change access rules.
+        Manager = "manager",
+    }
 }
 
 impl AccessLevel {
-    /// All levels, the lowest first.
-    pub const ALL: [Self; 4] = [Self::None, Self::Viewer, Self::Editor, Self::Manager];
-
-    /// Returns the name in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Viewer => "viewer",
-            Self::Editor => "editor",
-            Self::Manager => "manager",
-        }
-    }
-
     /// Returns whether the level allows to view the resource.
     pub fn can_view(self) -> bool {
         self >= Self::Viewer

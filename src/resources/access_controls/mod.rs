@@ -276,7 +276,7 @@ pub fn body_of_one(
 /// is that on the objects of `kind`.
 pub fn body_of_all(tx: &dyn Raw, tenant: &InProject, kind: Kind) -> Result<Vec<u8>> {
     let on_kind = rules::level_on_all(tx, tenant, kind)?;
-    let of_kinds = || Kind::ALL.iter().map(|kind| (*kind, None));
+    let of_kinds = || Kind::ALL.into_iter().map(|kind| (kind, None));
     let body = ObjectAccessControls {
         access_controls: WrittenBy(&mut |out| write_rules(tx, tenant, of_kinds(), out)),
         available_access_levels: &AccessLevel::ALL,

@@ -333,7 +333,7 @@ fn require_room(tx: &dyn Raw, key: &RuleKey) -> Result<()> {
 fn has_room_on_kinds(tx: &dyn Raw, project: ProjectId) -> Result<bool> {
     let mut left = MAX_ON_KINDS;
     for kind in Kind::ALL {
-        left -= count(tx, (project, *kind), None, left)?;
+        left -= count(tx, (project, kind), None, left)?;
     }
     Ok(left > 0)
 }

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::iter;
 
+use crate::input::named_values;
 use crate::resources::members::Membership;
 use crate::resources::roles;
 use crate::resources::shared::access_subject::{Subject, highest};
@@ -13,31 +14,20 @@ use crate::resources::shared::prelude::*;
 
 use super::{Meta, Project, Settings};
 
-/// The level of a grant. Levels are ordered from no access to the most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum GrantLevel {
-    /// No access. The grant is stored and shown, but has no effect.
-    None,
-    /// May see the project and work in it.
-    Member,
-    /// May also edit the access controls of the project.
-    Admin,
+named_values! {
+    /// The level of a grant. Levels are ordered from no access to the most.
+    #[derive(ToSchema)]
+    pub enum GrantLevel {
+        /// No access. The grant is stored and shown, but has no effect.
+        None = "none",
+        /// May see the project and work in it.
+        Member = "member",
+        /// May also edit the access controls of the project.
+        Admin = "admin",
+    }
 }
 
 impl GrantLevel {
-    /// All levels, lowest first.
-    pub const ALL: [Self; 3] = [Self::None, Self::Member, Self::Admin];
-
-    /// Returns the name of the level in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Member => "member",
-            Self::Admin => "admin",
-        }
-    }
-
     /// Returns the number of the level in `effective_membership_level`; `None` for no access.
     pub const fn number(self) -> Option<i64> {
         match self {

@@ -2,69 +2,47 @@
 //! `docs/spec/access-controls.md` and `docs/spec/sharing.md`.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::ids::{DashboardId, InsightId, ProjectId};
+use crate::input::named_values;
 use crate::store::{Key, Reference, Table};
 
-macro_rules! kinds {
-    ($($kind:ident = $name:literal,)*) => {
-        /// A kind of objects that has access rules. Rules are served for all kinds, but apply only to dashboards and
-        /// insights.
-        ///
-        /// Keys contain the position in this list: kinds are only appended, never removed.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum Kind {
-            $(#[doc = concat!("`", $name, "`.")] #[serde(rename = $name)] $kind,)*
-        }
-
-        impl Kind {
-            /// All kinds.
-            pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
-
-            /// Returns the kind with this name.
-            pub fn named(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
-            }
-
-            /// Returns the name in the API.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$kind => $name,)*
-                }
-            }
-        }
-    };
+named_values! {
+    /// A kind of objects that has access rules. Rules are served for all kinds, but apply only to dashboards and
+    /// insights.
+    ///
+    /// Keys contain the position in this list: kinds are only appended, never removed.
+    #[allow(missing_docs, reason = "the names say what the kinds are")]
+    pub enum Kind {
+        Action = "action",
+        ActivityLog = "activity_log",
+        CustomerAnalytics = "customer_analytics",
+        Dashboard = "dashboard",
+        EarlyAccessFeature = "early_access_feature",
+        Endpoint = "endpoint",
+        ErrorTracking = "error_tracking",
+        Experiment = "experiment",
+        Export = "export",
+        ExternalDataSource = "external_data_source",
+        FeatureFlag = "feature_flag",
+        Insight = "insight",
+        LlmAnalytics = "llm_analytics",
+        Logs = "logs",
+        Notebook = "notebook",
+        RevenueAnalytics = "revenue_analytics",
+        SharingConfiguration = "sharing_configuration",
+        SessionRecording = "session_recording",
+        Survey = "survey",
+        Tracing = "tracing",
+        WarehouseObjects = "warehouse_objects",
+        WebAnalytics = "web_analytics",
+    }
 }
 
-kinds! {
-    Action = "action",
-    ActivityLog = "activity_log",
-    CustomerAnalytics = "customer_analytics",
-    Dashboard = "dashboard",
-    EarlyAccessFeature = "early_access_feature",
-    Endpoint = "endpoint",
-    ErrorTracking = "error_tracking",
-    Experiment = "experiment",
-    Export = "export",
-    ExternalDataSource = "external_data_source",
-    FeatureFlag = "feature_flag",
-    Insight = "insight",
-    LlmAnalytics = "llm_analytics",
-    Logs = "logs",
-    Notebook = "notebook",
-    RevenueAnalytics = "revenue_analytics",
-    SharingConfiguration = "sharing_configuration",
-    SessionRecording = "session_recording",
-    Survey = "survey",
-    Tracing = "tracing",
-    WarehouseObjects = "warehouse_objects",
-    WebAnalytics = "web_analytics",
-}
-
-impl From<Kind> for Value {
-    fn from(kind: Kind) -> Self {
-        kind.as_str().into()
+impl Kind {
+    /// Returns the kind with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 

@@ -9,65 +9,40 @@ use utoipa::openapi::schema::{Discriminator, ObjectBuilder, OneOfBuilder, Type};
 
 use crate::input::{
     Choice, Choices, FieldType, FreeObject, JsonObject, Nested, Required, Schema, choices_schema,
+    named_values,
 };
 use crate::resources::shared::prelude::*;
 
-/// A service that exports are sent to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Service {
-    /// Amazon S3 or a compatible service.
-    S3,
-    /// Snowflake.
-    Snowflake,
-    /// `PostgreSQL`.
-    Postgres,
-    /// Amazon Redshift.
-    Redshift,
-    /// Google `BigQuery`.
-    BigQuery,
-    /// Any HTTP endpoint.
-    #[serde(rename = "HTTP")]
-    Http,
-    /// No service: the data is discarded.
-    NoOp,
+named_values! {
+    /// A service that exports are sent to.
+    pub enum Service {
+        /// Amazon S3 or a compatible service.
+        S3 = "S3",
+        /// Snowflake.
+        Snowflake = "Snowflake",
+        /// `PostgreSQL`.
+        Postgres = "Postgres",
+        /// Amazon Redshift.
+        Redshift = "Redshift",
+        /// Google `BigQuery`.
+        BigQuery = "BigQuery",
+        /// Any HTTP endpoint.
+        Http = "HTTP",
+        /// No service: the data is discarded.
+        NoOp = "NoOp",
+    }
 }
 
 impl Service {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::S3 => "S3",
-            Self::Snowflake => "Snowflake",
-            Self::Postgres => "Postgres",
-            Self::Redshift => "Redshift",
-            Self::BigQuery => "BigQuery",
-            Self::Http => "HTTP",
-            Self::NoOp => "NoOp",
-        }
-    }
-
     /// Returns the name of the schema of a destination of this service.
     fn destination(self) -> String {
         format!("{}Destination", self.as_str())
     }
 }
 
-impl From<Service> for Value {
-    fn from(service: Service) -> Self {
-        service.as_str().into()
-    }
-}
-
 impl Choices for Service {
     type Value = Self;
-    const ALL: &'static [Self] = &[
-        Self::S3,
-        Self::Snowflake,
-        Self::Postgres,
-        Self::Redshift,
-        Self::BigQuery,
-        Self::Http,
-        Self::NoOp,
-    ];
+    const ALL: &'static [Self] = &Self::ALL;
 }
 
 choices_schema!(Service);
@@ -306,7 +281,7 @@ mod tests {
     #[test]
     fn destination_keys_are_unique() {
         for service in Service::ALL {
-            let names: Vec<_> = keys::of(*service).map(|key| key.name).collect();
+            let names: Vec<_> = keys::of(service).map(|key| key.name).collect();
             assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len(), "{service:?}");
         }
     }
@@ -315,7 +290,7 @@ mod tests {
     #[test]
     fn service_is_stored_by_its_name() {
         for service in Service::ALL {
-            assert_eq!(json!(service), Value::from(*service));
+            assert_eq!(json!(service), Value::from(service));
         }
     }
 
