@@ -187,7 +187,7 @@ fn get_object<R: Shared>(
 
 /// Adds the filters that both lists take.
 fn with_filters(row: &mut RouteSpec) -> &mut RouteSpec {
-    row.query::<UserFilter>("user", "Only this user: a UUID, or `@me`.")
+    row.query_as::<UserFilter>("user", "Only this user: a UUID, or `@me`.")
         .query::<String>("search", "Only members whose name or address contains this text.")
         .query::<AccessLevel>("access_level", "Only members with this level on the object.")
         .returns_page::<MemberAccessBody>()

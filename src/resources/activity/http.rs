@@ -28,7 +28,7 @@ fn with_filters(row: &mut RouteSpec) -> &mut RouteSpec {
         .query::<CommaList<ScopeNames>>("scopes", "Same as `scope`.")
         .query::<CommaList<ActivityNames>>("activity", "Only entries with these actions.")
         .query::<String>("item_id", "Only entries for the object with this id.")
-        .query::<UserFilter>("user", "Only changes made by this user: a UUID, or `@me`.")
+        .query_as::<UserFilter>("user", "Only changes made by this user: a UUID, or `@me`.")
         .query::<Timestamp>("after", "Only entries at or after this time.")
         .query::<Timestamp>(
             "before",

@@ -222,11 +222,6 @@ pub struct Grantors {
 }
 
 impl Grantors {
-    /// Returns the id of the key.
-    pub const fn id(&self) -> ApiKeyId {
-        self.key
-    }
-
     /// Returns the permissions of the keys that created its values.
     pub fn permissions(&self) -> impl Iterator<Item = &KeyPermissions> {
         std::iter::once(&self.current).chain(&self.retired)

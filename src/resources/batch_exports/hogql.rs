@@ -25,7 +25,6 @@ const SYMBOLS: &str = "()[],.+-*/%=<>!~|&^?:";
 
 /// A query that selects from `events` only, stored as sent without surrounding whitespace. Fails with the codes of
 /// [`Text`], or with `invalid_input` and the position of the fault.
-#[derive(Debug, Clone, Copy)]
 pub struct HogQlQuery;
 
 impl FieldType for HogQlQuery {

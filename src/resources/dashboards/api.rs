@@ -314,7 +314,7 @@ fn visible_details(
     row: &Row<'_, Details>,
     visible: &mut VisibleDashboards<'_>,
 ) -> Result<Vec<u8>> {
-    if visible.are_all() {
+    if visible.all {
         return Ok(row.fields.to_vec());
     }
     let mut details: DetailsFields = parse_fields(row)?;

@@ -298,7 +298,8 @@ impl<'p> CallerAccess<'p> {
 /// Decides what the caller may do with a dashboard, and caches the decision. A response about one object must not name a
 /// hidden dashboard.
 pub struct VisibleDashboards<'p> {
-    tenant: &'p InProject,
+    /// The caller in the project.
+    pub tenant: &'p InProject,
     /// Whether no access rule can hide a dashboard from the caller.
     all: bool,
     /// What decides the rights on each dashboard, read when first needed.
@@ -313,16 +314,6 @@ impl<'p> VisibleDashboards<'p> {
         let all = tenant.member.level.is_admin()
             || !rules::exist(tx, tenant.project.id, Kind::Dashboard)?;
         Ok(Self { tenant, all, access: None, cache: HashMap::new() })
-    }
-
-    /// Returns the caller in the project.
-    pub const fn tenant(&self) -> &'p InProject {
-        self.tenant
-    }
-
-    /// Returns whether the caller may see all dashboards.
-    const fn are_all(&self) -> bool {
-        self.all
     }
 
     /// Returns whether the caller may see this dashboard.

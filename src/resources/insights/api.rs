@@ -27,7 +27,6 @@ use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use super::InsightView;
 
 /// `query`: a [`FreeObject`] with PostHog's error for other types.
-#[derive(Debug, Clone, Copy)]
 pub struct Query;
 
 impl FieldType for Query {
@@ -47,7 +46,6 @@ impl FieldType for Query {
 
 /// `dashboards`: the IDs of at most 1,000 dashboards, in any order and possibly repeated. The rule checks whether they
 /// exist.
-#[derive(Debug, Clone, Copy)]
 pub struct DashboardSet;
 
 impl FieldType for DashboardSet {

@@ -145,7 +145,7 @@ impl InsightView {
                 listed.push(tiles::listed(tx, key)?);
             }
         }
-        let member = &dashboards.tenant().member;
+        let member = &dashboards.tenant.member;
         let rights = levels::on_insight(member, insight.created_by, ruled, restriction);
         Ok(Self { tiles: listed, rights })
     }

@@ -239,8 +239,8 @@ fn combine(tx: &dyn Raw, caller: &Membership, invite: &mut Invite, pending: &Inv
     for ProjectAccess { id, level } in
         inherited.into_iter().chain(invite.fields.private_project_access.drain(..))
     {
-        let known = highest.entry(id).or_insert(level.granted());
-        *known = (*known).max(level.granted());
+        let known = highest.entry(id).or_insert(level.granted);
+        *known = (*known).max(level.granted);
     }
     invite.fields.private_project_access = highest
         .into_iter()

@@ -23,7 +23,8 @@ pub struct ProjectAccess {
 /// A level on a project, shown in the form in which it was sent: a number or a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GrantedLevel {
-    granted: GrantLevel,
+    /// The level that is granted.
+    pub granted: GrantLevel,
     is_number: bool,
 }
 
@@ -40,11 +41,6 @@ impl GrantedLevel {
     /// Returns the level as a word.
     pub const fn word(granted: GrantLevel) -> Self {
         Self { granted, is_number: false }
-    }
-
-    /// Returns the level that is granted.
-    pub const fn granted(self) -> GrantLevel {
-        self.granted
     }
 
     fn shown(self) -> Value {
@@ -151,7 +147,7 @@ pub(super) fn require_grantable(
             None => {
                 "Project does not exist on this organization, or it is private and you do not have access to it."
             }
-            Some(own) if access.level.granted() > own => {
+            Some(own) if access.level.granted > own => {
                 "You cannot invite to a private project with a higher level than your own."
             }
             Some(_) => continue,
@@ -185,7 +181,7 @@ pub(super) fn can_still_grant(
     for access in given {
         let holds = match grantable_level(tx, inviter, access.id)? {
             None => !tx.exists::<Project>(&(inviter.organization, access.id))?,
-            Some(own) => access.level.granted() <= own,
+            Some(own) => access.level.granted <= own,
         };
         if !holds {
             return Ok(false);
@@ -203,7 +199,7 @@ pub(super) fn limit_to_grantable(
     let mut kept = Vec::with_capacity(others.len());
     for ProjectAccess { id, level } in others.iter().copied() {
         if let Some(own) = grantable_level(tx, caller, id)? {
-            kept.push(ProjectAccess { id, level: GrantedLevel::word(level.granted().min(own)) });
+            kept.push(ProjectAccess { id, level: GrantedLevel::word(level.granted.min(own)) });
         }
     }
     Ok(kept)

@@ -197,7 +197,7 @@ impl Selected for OrganizationSelection {
             Table::LinkAccounts => return replaced(payload, |account| self.unverified(account)),
             Table::ApiKeys => self.has_key(Row::<ApiKey>::read(payload)?.meta.id),
             Table::ApiKeyUses => self.has_key(Row::<ApiKeyUse>::read(payload)?.meta.key),
-            Table::ApiKeyMakers => self.has_key(Row::<Grantors>::read(payload)?.meta.id()),
+            Table::ApiKeyMakers => self.has_key(Row::<Grantors>::read(payload)?.meta.key()),
             _ => match record_in(table) {
                 Some(record) => record.is_of(tx, self.id, payload)?,
                 None => false,

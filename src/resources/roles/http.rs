@@ -34,7 +34,7 @@ pub fn routes(routes: &mut Routes) {
             "basic",
             "True for the basic form, with the number of members instead of the members.",
         )
-        .query::<UserFilter>("user", "Only roles of this user: a UUID, or `@me`.")
+        .query_as::<UserFilter>("user", "Only roles of this user: a UUID, or `@me`.")
         .returns_page::<ListedRole<'_>>()
         .may_return(400);
     routes

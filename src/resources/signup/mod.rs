@@ -250,7 +250,7 @@ fn join(
     })?;
     roles::give_default(tx, &member, rng, now)?;
     for access in &invite.fields.private_project_access {
-        grants::raise(tx, organization, access.id, user, access.level.granted(), now)?;
+        grants::raise(tx, organization, access.id, user, access.level.granted, now)?;
     }
     users::set_current_tenant(tx, user, organization, None)?;
     invites::take(tx, organization, &invite.meta.address)?.ok_or_else(invite_not_found)?;

@@ -1,7 +1,5 @@
 //! What requests say about users, and what users declare about their records.
 
-use utoipa::PartialSchema;
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::ids::UserUuid;
@@ -154,14 +152,6 @@ impl UserFilter {
         }
     }
 }
-
-impl PartialSchema for UserFilter {
-    fn schema() -> RefOr<Schema> {
-        <Self as FieldType>::schema().into()
-    }
-}
-
-impl ToSchema for UserFilter {}
 
 /// The records of users.
 pub const RECORDS: &[&dyn RegisteredRecord] = &[

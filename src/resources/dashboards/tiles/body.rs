@@ -57,7 +57,7 @@ pub(in crate::resources::dashboards) fn write(
     })?;
     live.sort_by(|(one, _), (other, _)| one.compare_position(other));
     let (users, text) = (EmbeddedUsers::default(), Vec::new());
-    let levels = CallerLevels::<Insight>::of(tx, visible.tenant())?;
+    let levels = CallerLevels::<Insight>::of(tx, visible.tenant)?;
     let mut contents = ContentReader { tx, rights, visible, levels, users, text };
     let mut order = 0_u64;
     Array::write(out, |array| {
@@ -242,7 +242,7 @@ fn visible_tiles(
     read: &Meta,
     visible: &mut VisibleDashboards<'_>,
 ) -> Result<Vec<ListedTile>> {
-    let limit = if visible.are_all() { MAX_LISTED } else { MAX_TILES_OF_INSIGHT };
+    let limit = if visible.all { MAX_LISTED } else { MAX_TILES_OF_INSIGHT };
     let mut shown = Vec::new();
     for tile in tx.keys(&BY_INSIGHT, &(insight, false), limit)? {
         if tile.1 == read.dashboard {

@@ -12,7 +12,6 @@ use super::{Fields, MAX_TILES};
 const MAX_BODY_LENGTH: usize = 4_000;
 
 /// Markdown. [`Tiles`] checks its length, because the error names another field.
-#[derive(Debug, Clone, Copy)]
 pub struct Markdown;
 
 impl FieldType for Markdown {
@@ -38,7 +37,6 @@ input! {
 }
 
 /// `text`: an object. Null and an empty object are ignored.
-#[derive(Debug, Clone, Copy)]
 pub struct TextField;
 
 impl Field for TextField {
@@ -110,7 +108,6 @@ input! {
 }
 
 /// `tiles`: a list of changes, in the order in which they are applied.
-#[derive(Debug, Clone, Copy)]
 pub struct Tiles;
 
 impl Field for Tiles {
