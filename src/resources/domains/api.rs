@@ -104,8 +104,9 @@ input! {
 /// A domain to create, parsed. The name is parsed separately, because its errors precede those of the other fields.
 #[derive(Debug, Clone)]
 pub struct NewDomain {
-    name: Option<String>,
-    fields: Parsed<DomainFields>,
+    /// The name, if its type and length are valid.
+    pub(super) name: Option<String>,
+    pub(super) fields: Parsed<DomainFields>,
 }
 
 impl NewDomain {
@@ -114,19 +115,6 @@ impl NewDomain {
     pub fn of(body: &JsonObject) -> Self {
         let name = <Required<DomainName> as Field>::parse("domain", body.get("domain"));
         Self { name: name.ok(), fields: Parsed::new(body) }
-    }
-
-    /// Returns the name, if its type and length are valid.
-    pub(super) fn name(&self) -> Option<&str> {
-        self.name.as_deref()
-    }
-
-    /// Returns the fields.
-    ///
-    /// # Errors
-    /// 400 for the first invalid field.
-    pub(super) fn get(&self) -> Result<&DomainFields> {
-        self.fields.get()
     }
 }
 

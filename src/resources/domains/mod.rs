@@ -86,11 +86,11 @@ pub fn create(
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<DomainId> {
-    if let Some(name) = new.name() {
+    if let Some(name) = &new.name {
         require_free(tx, name)?;
         api::require_domain(name)?;
     }
-    let new = new.get()?.clone();
+    let new = new.fields.get()?.clone();
     let id = DomainId(rng.uuid(now));
     let mut fields = Fields {
         id,

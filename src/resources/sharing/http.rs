@@ -150,11 +150,11 @@ async fn open(State(app): State<App>, PathParam(token): PathParam<PathToken>) ->
         None => None,
     };
     let Some((object, version, owner)) = found else {
-        return if is_html {
+        return Ok(if is_html {
             missing()
         } else {
-            Ok((SECRET_URL_HEADERS, Error::not_found()).into_response())
-        };
+            (SECRET_URL_HEADERS, Error::not_found()).into_response()
+        });
     };
     let html = is_html.then(|| app.sharing().hash(&token));
     let key = PageKey { generation: tx.generation(), object, version, html };
@@ -196,10 +196,11 @@ fn render(
     Ok(HtmlPage { title: &title, style: STYLE, script: "", body: &body }.html().into_bytes())
 }
 
-fn missing() -> Result<Response> {
-    let PublicPage { title, body } = &page::missing()?;
-    let html = HtmlPage { title, style: STYLE, script: "", body }.html();
-    Ok((StatusCode::NOT_FOUND, HEADERS.clone(), html).into_response())
+/// Returns the page for an unknown, disabled or expired token.
+fn missing() -> Response {
+    let body = include_str!("page/missing.html").trim_end();
+    let html = HtmlPage { title: "Page not found", style: STYLE, script: "", body }.html();
+    (StatusCode::NOT_FOUND, HEADERS.clone(), html).into_response()
 }
 
 /// What the path's `{dashboard_id}`, or the `{id}` of an insight, names; or a 404 if it does not parse. The handler

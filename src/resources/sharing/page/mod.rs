@@ -109,16 +109,6 @@ pub(super) fn of_insight(shared: &SharedInsight) -> Result<PublicPage> {
     Ok(PublicPage { title: page.card.name.to_owned(), body })
 }
 
-#[derive(Template)]
-#[template(path = "sharing/page/missing.html")]
-struct MissingPage;
-
-/// Renders the page for an unknown, disabled or expired token.
-pub(super) fn missing() -> Result<PublicPage> {
-    let body = MissingPage.render().map_err(Error::internal)?;
-    Ok(PublicPage { title: "Page not found".to_owned(), body })
-}
-
 /// Renders a card for each tile, and shortens the cards that do not fit on the page.
 fn cards(tx: &BoundedRead<'_>, dashboard: DashboardKey, token: &str) -> Result<Vec<String>> {
     let (mut cards, mut cards_left) = (Vec::new(), Some(MAX_CARDS));
