@@ -2,7 +2,6 @@
 //! `access_controls/` and `access/` below dashboards and insights.
 
 use crate::http::prelude::*;
-use crate::ids::DashboardId;
 use crate::input::{Field, invalid};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::{Shared, level_on};
@@ -10,7 +9,7 @@ use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::{Insight, InsightRef};
 use crate::resources::dashboards::member_access::{self, Filter, MemberAccessBody, NameVisibility};
 use crate::resources::members;
-use crate::resources::shared::access_objects::{Kind, Object};
+use crate::resources::shared::prelude::*;
 use crate::resources::users::UserFilter;
 
 use super::api::{

@@ -15,15 +15,13 @@ use std::time::Duration;
 
 use argon2::{Argon2, Params, PasswordHasher, PasswordVerifier, password_hash};
 use hmac::{Hmac, KeyInit, Mac};
-use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
-use crate::base::error::{Error, Result};
-use crate::base::secret::{SeededRng, encode_base62, encode_base62_u128};
-use crate::base::time::Timestamp;
+use crate::base::secret::{encode_base62, encode_base62_u128};
 use crate::ids::ApiKeyId;
+use crate::resources::shared::prelude::*;
 
 use super::Meta;
 

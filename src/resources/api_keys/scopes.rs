@@ -1,8 +1,6 @@
 //! Scopes limit what a key may do: `object:read`, `object:write` or `*`. See `docs/spec/authentication.md`.
 
-use serde::{Deserialize, Serialize};
-
-use crate::base::error::{Error, Result};
+use crate::resources::shared::prelude::*;
 
 /// The objects that scopes can name.
 const OBJECTS: &str = "\

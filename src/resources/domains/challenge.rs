@@ -2,10 +2,8 @@
 
 use std::cmp::Reverse;
 
-use crate::base::error::{Error, Result};
-use crate::base::json::output;
 use crate::net::dns::{LookupError, TxtRecord};
-use crate::store::{Raw, Tx};
+use crate::resources::shared::prelude::*;
 
 use super::{Domain, DomainKey, Fields};
 

@@ -4,16 +4,15 @@ use std::collections::BTreeSet;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::base::json;
 use crate::http::prelude::*;
-use crate::ids::{DashboardId, UserId};
 use crate::input::{DateTime, FieldType, Flag, Identifier, Integer, Schema};
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::dashboards::insights::{Insight, InsightBody, InsightRef};
+use crate::resources::shared::prelude::*;
 
 use super::api::{AnyInsight, ListedInsight};
 use super::filter::{Filter, QueryType, TimeRange};

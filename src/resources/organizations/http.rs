@@ -1,17 +1,13 @@
 //! `/api/organizations/`, and the JSON of an organization: its stored fields, then the fields that differ by caller.
 
-use serde::Serialize;
-use serde_json::Value;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::auth::CallerKey;
-use crate::base::json::{Array, JsonItems, JsonText, WriteJson, WrittenBy, output};
 use crate::http::prelude::*;
-use crate::ids::{OrganizationId, ProjectId, RoleId};
 use crate::resources::members::{Level, Membership};
 use crate::resources::projects::api::ProjectSummary;
 use crate::resources::projects::{self, NewProject, Project};
+use crate::resources::shared::prelude::*;
 use crate::resources::{cascade_delete, roles};
 
 use super::{Fields, NewOrganization, Organization, OrganizationPatch};

@@ -1,15 +1,13 @@
 //! `/api/organizations/:organization_id/projects/` and `/api/projects/`.
 
-use crate::base::json::JsonItems;
 use crate::http::prelude::*;
-use crate::ids::{DashboardId, ProjectId};
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::cascade_delete;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::member_access::NameVisibility;
 use crate::resources::members::{Level, Membership};
+use crate::resources::shared::prelude::*;
 use crate::resources::users::UserFilter;
-use crate::store::WriteTx;
 
 use super::api::{ProjectBody, ProjectSummary};
 use super::visibility::{MemberProjectBody, OfMember};

@@ -9,18 +9,17 @@ use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
-use crate::base::error::{Error, Result};
-use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
+use crate::ids::ApiKeyId;
 use crate::resources::api_keys::{ApiKey, ApiKeyUse, Grantors, KeyPermissions};
 use crate::resources::members::Membership;
 use crate::resources::organizations::Organization;
 use crate::resources::projects::Project;
 use crate::resources::roles::PendingListing;
 use crate::resources::shared::pending_deletion::PendingDeletion;
-use crate::resources::shared::reading::collect;
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{Profile, ProfileFields, UnverifiedAccount, User};
 use crate::resources::{record_in, records};
-use crate::store::{Record, Row, Selected, Snapshot, Table, Tx, payload_of};
+use crate::store::{Selected, Snapshot, payload_of};
 
 use super::ALL_ROWS;
 

@@ -16,13 +16,11 @@ use crate::http::extract::{Extract, ReceivedRequest};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
 use crate::http::path::path_parameter;
 use crate::http::prelude::*;
-use crate::ids::DashboardId;
 use crate::input::Schema;
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::{Insight, InsightRef};
-use crate::resources::shared::access_objects::Object;
-use crate::resources::shared::loggable::Loggable;
+use crate::resources::shared::prelude::*;
 use crate::store::BoundedRead;
 
 use super::api::{PublicDashboard, PublicInsight, SharedInsight, SharingBody, dashboard_json};

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::base::json::{JsonText, WriteJson, WrittenBy, output};
-use crate::base::patch::Patch;
 use crate::http::prelude::*;
-use crate::ids::{OrganizationId, ProjectId, UUID_PATTERN, UserId, UserUuid};
+use crate::ids::{UUID_PATTERN, UserUuid};
 use crate::input::{ParsedWithKept, Schema, does_not_exist};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::http::{
@@ -18,7 +15,7 @@ use crate::resources::organizations::http::{
 };
 use crate::resources::projects;
 use crate::resources::projects::api::ProjectSummary;
-use crate::store::WriteTx;
+use crate::resources::shared::prelude::*;
 
 use super::api::{ThemeMode, ToolbarMode};
 use super::{Profile, User, UserFilter, UserPatch};

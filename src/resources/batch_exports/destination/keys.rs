@@ -1,13 +1,12 @@
 //! The configuration keys of each service: their types, and which are required or secret.
 
-use serde_json::Value;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder};
 
-use crate::base::error::{Error, Result};
 use crate::input::{
     Choice, Email, Exact, Field, FieldType, Flag, Integer, ListOf, Name, Nullable, Schema, WebUrl,
     choices,
 };
+use crate::resources::shared::prelude::*;
 
 use super::Service;
 

@@ -2,16 +2,15 @@
 
 use askama::Template;
 
-use crate::base::error::Result;
-use crate::base::time::Timestamp;
-use crate::ids::{InviteId, OrganizationId, UserId};
+use crate::ids::InviteId;
 use crate::mail::compose::{ComposeMail, Composed, Delivery, MailContent, to_single_line};
 use crate::mail::outbox::{Notification, OutboxMessage};
 use crate::resources::invites::{self, InviteLinks};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
+use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, User};
-use crate::store::{Order, Snapshot, Tx, Window, WriteTx};
+use crate::store::Snapshot;
 
 /// Renders the mails about invites and new members.
 pub struct InviteMails {
