@@ -111,13 +111,7 @@ impl_record!(Dashboard {
 });
 
 /// The free-form fields of one dashboard.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Details {
-    /// The key of the dashboard.
-    pub key: (ProjectId, DashboardId),
-    /// Fields as the API returns them.
-    pub fields: DetailsFields,
-}
+pub type Details = RecordOf<(ProjectId, DashboardId), DetailsFields>;
 
 /// Fields that only the detail view of a dashboard shows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
@@ -135,12 +129,12 @@ pub struct DetailsFields {
 
 impl_record!(Details {
     table: DashboardDetails,
-    key: |details| -> (ProjectId, DashboardId) { details.key },
-    parts: key: (ProjectId, DashboardId), fields: DetailsFields,
+    key: |details| -> (ProjectId, DashboardId) { details.meta },
+    parts: meta: (ProjectId, DashboardId), fields: DetailsFields,
     owner: |details, tx| {
-        Ok(tx.meta::<Dashboard>(&details.key)?.map(|meta| meta.organization.owner()))
+        Ok(tx.meta::<Dashboard>(&details.meta)?.map(|meta| meta.organization.owner()))
     },
-    references: |details| [Reference::to::<Dashboard>(&details.key)],
+    references: |details| [Reference::to::<Dashboard>(&details.meta)],
 });
 
 impl Shared for Dashboard {
@@ -205,7 +199,7 @@ fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsFields) -
     dashboard.meta.detailed = details != DetailsFields::default();
     tx.put(&dashboard)?;
     if dashboard.meta.detailed {
-        tx.put(&Details { key, fields: details })?;
+        tx.put(&Details { meta: key, fields: details })?;
     } else if was_detailed {
         tx.remove::<Details>(&key)?;
     }

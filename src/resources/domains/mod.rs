@@ -19,13 +19,7 @@ pub use api::{DomainFields, DomainPatch, DomainVerification, NewDomain, RECORDS}
 pub type DomainKey = (OrganizationId, DomainId);
 
 /// A domain of an organization.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Domain {
-    /// The organization and the id of the domain.
-    pub key: DomainKey,
-    /// The fields of the JSON.
-    pub fields: Fields,
-}
+pub type Domain = RecordOf<DomainKey, Fields>;
 
 /// A domain of an organization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -62,17 +56,17 @@ pub const BY_NAME: Index<Domain, String> =
 /// The domains of an organization, by name.
 pub const OF_ORGANIZATION: Index<Domain, (OrganizationId, String)> =
     Index::many(Table::DomainsOfOrganization, |domain| {
-        Some((domain.key.0, domain.fields.domain.clone()))
+        Some((domain.meta.0, domain.fields.domain.clone()))
     });
 
 impl_record!(Domain {
     table: Domains,
-    key: |domain| -> DomainKey { domain.key },
-    parts: key: DomainKey, fields: Fields,
+    key: |domain| -> DomainKey { domain.meta },
+    parts: meta: DomainKey, fields: Fields,
     indexes: [&BY_NAME, &OF_ORGANIZATION],
-    counts: [|domain| Some(domain.key.0.encoded())],
-    owner: |domain, _| Ok(Some(domain.key.0.owner())),
-    references: |domain| [Reference::to::<Organization>(&domain.key.0)],
+    counts: [|domain| Some(domain.meta.0.encoded())],
+    owner: |domain, _| Ok(Some(domain.meta.0.owner())),
+    references: |domain| [Reference::to::<Organization>(&domain.meta.0)],
 });
 
 /// Creates an unverified domain in an organization.
@@ -108,7 +102,7 @@ pub fn create(
     new.apply_to(&mut fields);
     fields.has_saml = has_all_saml_fields(&fields);
     tx.log_about::<Domain>(&(organization, id));
-    tx.put(&Domain { key: (organization, id), fields })?;
+    tx.put(&Domain { meta: (organization, id), fields })?;
     Ok(id)
 }
 
@@ -168,7 +162,7 @@ pub fn verify(
 
 /// Returns the organization that verified the domain of an address, or the nearest parent domain.
 pub fn owner_of(tx: &dyn Raw, email: &str) -> Result<Option<OrganizationId>> {
-    Ok(find_verified(tx, email)?.map(|domain| domain.key.0))
+    Ok(find_verified(tx, email)?.map(|domain| domain.meta.0))
 }
 
 /// Whether an organization demands single sign-on of an address: by the domain that it verified, or the nearest parent

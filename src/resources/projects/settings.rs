@@ -13,13 +13,7 @@ use crate::resources::users::User;
 use super::Project;
 
 /// The settings of one project.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// The key of the project.
-    pub key: (OrganizationId, ProjectId),
-    /// Fields as the API returns them.
-    pub fields: Fields,
-}
+pub type Settings = RecordOf<(OrganizationId, ProjectId), Fields>;
 
 /// The stored fields that only the detail view shows, in the order of the API.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
@@ -67,10 +61,10 @@ pub struct Fields {
 
 impl_record!(Settings {
     table: ProjectSettings,
-    key: |settings| -> (OrganizationId, ProjectId) { settings.key },
-    parts: key: (OrganizationId, ProjectId), fields: Fields,
-    owner: |settings, _| Ok(Some(settings.key.0.owner())),
-    references: |settings| [Reference::to::<Project>(&settings.key)],
+    key: |settings| -> (OrganizationId, ProjectId) { settings.meta },
+    parts: meta: (OrganizationId, ProjectId), fields: Fields,
+    owner: |settings, _| Ok(Some(settings.meta.0.owner())),
+    references: |settings| [Reference::to::<Project>(&settings.meta)],
 });
 
 /// An export without secrets leaves out the webhook.
@@ -98,7 +92,7 @@ impl Settings {
             cookieless_server_hash_mode: Some(0),
             ..Fields::default()
         };
-        Self { key: (organization, project), fields }
+        Self { meta: (organization, project), fields }
     }
 }
 

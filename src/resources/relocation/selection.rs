@@ -159,11 +159,11 @@ impl OrganizationSelection {
 
     /// Returns the profile of a user. Clients may have stored names of other organizations there.
     fn profile(&self, profile: Profile) -> Option<Profile> {
-        let is_alone = self.members.get(&profile.user).is_some_and(|alone| *alone);
-        let user = profile.user;
+        let user = profile.meta;
+        let is_alone = self.members.get(&user).is_some_and(|alone| *alone);
         match self.users.contains(&user) {
             true if is_alone => Some(profile),
-            true => Some(Profile { user, fields: ProfileFields::default() }),
+            true => Some(Profile { fields: ProfileFields::default(), ..profile }),
             false => None,
         }
     }

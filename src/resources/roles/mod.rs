@@ -22,13 +22,7 @@ pub use memberships::{
 pub type RoleKey = (OrganizationId, RoleId);
 
 /// A role of an organization.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Role {
-    /// The organization and the id of the role.
-    pub key: RoleKey,
-    /// The fields of the JSON.
-    pub fields: Fields,
-}
+pub type Role = RecordOf<RoleKey, Fields>;
 
 /// The stored fields of a role.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -44,16 +38,16 @@ pub struct Fields {
 
 /// The roles of an organization by name, without regard to case.
 pub const BY_NAME: Index<Role, (OrganizationId, String)> =
-    Index::unique(Table::RolesByName, |role| Some((role.key.0, folded(&role.fields.name))));
+    Index::unique(Table::RolesByName, |role| Some((role.meta.0, folded(&role.fields.name))));
 
 impl_record!(Role {
     table: Roles,
-    key: |role| -> RoleKey { role.key },
-    parts: key: RoleKey, fields: Fields,
+    key: |role| -> RoleKey { role.meta },
+    parts: meta: RoleKey, fields: Fields,
     indexes: [&BY_NAME],
-    counts: [|role| Some(role.key.0.encoded())],
-    owner: |role, _| Ok(Some(role.key.0.owner())),
-    references: |role| [Reference::to::<Organization>(&role.key.0)],
+    counts: [|role| Some(role.meta.0.encoded())],
+    owner: |role, _| Ok(Some(role.meta.0.owner())),
+    references: |role| [Reference::to::<Organization>(&role.meta.0)],
 });
 
 /// Returns the form of a name in which names are compared.
@@ -75,7 +69,7 @@ pub fn create(
     let id = RoleId(rng.uuid(now));
     let key = (organization, id);
     require_free(tx, key, &new.name)?;
-    tx.put(&Role { key, fields: Fields { id, name: new.name.clone(), created_at: now } })?;
+    tx.put(&Role { meta: key, fields: Fields { id, name: new.name.clone(), created_at: now } })?;
     Ok(id)
 }
 

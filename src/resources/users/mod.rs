@@ -72,13 +72,7 @@ impl_record!(User {
 });
 
 /// The fields of a user that only the user sees.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Profile {
-    /// The id of the user.
-    pub user: UserId,
-    /// The fields of the JSON.
-    pub fields: ProfileFields,
-}
+pub type Profile = RecordOf<UserId, ProfileFields>;
 
 /// The fields of `/api/users/@me/` that an embedded user does not contain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -115,10 +109,10 @@ impl Default for ProfileFields {
 
 impl_record!(Profile {
     table: UserProfiles,
-    key: |profile| -> UserId { profile.user },
-    parts: user: UserId, fields: ProfileFields,
-    owner: |profile, tx| owner_of(tx, profile.user),
-    references: |profile| [Reference::to::<User>(&profile.user)],
+    key: |profile| -> UserId { profile.meta },
+    parts: meta: UserId, fields: ProfileFields,
+    owner: |profile, tx| owner_of(tx, profile.meta),
+    references: |profile| [Reference::to::<User>(&profile.meta)],
 });
 
 /// Creates a user.
@@ -158,7 +152,7 @@ pub fn create(
         },
     };
     tx.put(&user)?;
-    tx.put(&Profile { user: id, fields: ProfileFields::default() })?;
+    tx.put(&Profile { meta: id, fields: ProfileFields::default() })?;
     Ok(user)
 }
 
@@ -317,5 +311,5 @@ pub fn take_over(
     user.fields.role_at_organization = role;
     user.fields.hedgehog_config = None;
     tx.put(&user)?;
-    tx.put(&Profile { user: id, fields: ProfileFields::default() })
+    tx.put(&Profile { meta: id, fields: ProfileFields::default() })
 }

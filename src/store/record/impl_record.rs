@@ -5,12 +5,12 @@
 /// ```ignore
 /// impl_record!(Domain {
 ///     table: Domains,
-///     key: |domain| -> (OrganizationId, DomainId) { domain.key },
-///     parts: key: (OrganizationId, DomainId), fields: Fields,
+///     key: |domain| -> (OrganizationId, DomainId) { domain.meta },
+///     parts: meta: (OrganizationId, DomainId), fields: Fields,
 ///     indexes: [&BY_NAME, &OF_ORGANIZATION],
-///     counts: [|domain| Some(domain.key.0.encoded())],
-///     owner: |domain, _| Ok(Some(domain.key.0.owner())),
-///     references: |domain| [Reference::to::<Organization>(&domain.key.0)],
+///     counts: [|domain| Some(domain.meta.0.encoded())],
+///     owner: |domain, _| Ok(Some(domain.meta.0.owner())),
+///     references: |domain| [Reference::to::<Organization>(&domain.meta.0)],
 /// });
 /// ```
 ///
@@ -20,13 +20,13 @@
 /// impl Record for Domain {
 ///     const TABLE: Table = Table::Domains;
 ///     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_NAME, &OF_ORGANIZATION];
-///     const COUNTS: &'static [Count<Self>] = &[|domain| Some(domain.key.0.encoded())];
+///     const COUNTS: &'static [Count<Self>] = &[|domain| Some(domain.meta.0.encoded())];
 ///     type Key = (OrganizationId, DomainId);
 ///     type Meta = (OrganizationId, DomainId);
 ///     type Fields = Fields;
 ///     fn key(&self) -> Self::Key { .. }
-///     fn parts(&self) -> (&Self::Meta, &Self::Fields) { (&self.key, &self.fields) }
-///     fn from_parts(key: Self::Meta, fields: Self::Fields) -> Self { Self { key, fields } }
+///     fn parts(&self) -> (&Self::Meta, &Self::Fields) { (&self.meta, &self.fields) }
+///     fn from_parts(meta: Self::Meta, fields: Self::Fields) -> Self { Self { meta, fields } }
 ///     fn owner(&self, tx: &dyn Raw) -> Result<Option<Owner>> { .. }
 ///     fn references(&self) -> Vec<Reference> { .. }
 /// }

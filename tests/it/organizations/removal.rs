@@ -195,7 +195,7 @@ async fn organization_with_many_projects_is_deleted_in_limited_batches() {
             let (mut project, mut settings) = (project.clone(), settings.clone());
             project.meta.id = ProjectId(number);
             project.fields.id = ProjectId(number);
-            settings.key.1 = ProjectId(number);
+            settings.meta.1 = ProjectId(number);
             tx.put(&project)?;
             tx.put(&settings)?;
         }
@@ -327,7 +327,7 @@ async fn multiply(workspace: &Workspace, project: ProjectId, model: DashboardId)
             (dashboard.meta.id, dashboard.fields.id) = (id, id);
             tx.put(&dashboard)?;
             for mut details in details.clone() {
-                details.key.1 = id;
+                details.meta.1 = id;
                 tx.put(&details)?;
             }
             for mut tile in tiles.clone() {

@@ -38,7 +38,7 @@ impl ManyRoles {
                 for number in 0..IN_EACH {
                     let id = Uuid::from_u128((place as u128 + 1) * 1000 + number);
                     let mut role = model.clone();
-                    (role.key, role.fields.id) = ((*organization, RoleId(id)), RoleId(id));
+                    (role.meta, role.fields.id) = ((*organization, RoleId(id)), RoleId(id));
                     role.fields.name = format!("Role {number}");
                     tx.put(&role)?;
                     tx.put(&RoleMembership {
