@@ -10,8 +10,9 @@ use crate::ids::{ApiKeyId, OrganizationId, ProjectId, SessionId};
 use crate::resources::api_keys::{ApiKey, KeyPermissions};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::{self, Organization};
+use crate::resources::projects::{self, NameVisibility};
 use crate::resources::sessions::{self, LiveSession, VerifiedSession};
-use crate::resources::{projects, users};
+use crate::resources::users;
 use crate::store::{Order, Raw, Tx, WriteTx};
 
 use super::key_cache::VerifiedKey;
@@ -160,6 +161,13 @@ impl CallerKey {
     /// Returns whether the key has `scope`, for checks beyond the route's own scope.
     pub fn has_scope(&self, scope: &str) -> bool {
         self.permissions.scopes.allows(scope)
+    }
+
+    /// Returns what responses may name. A key that is limited to projects lists neither members nor roles.
+    pub fn name_visibility(&self) -> NameVisibility {
+        let may = |scope| self.scoped_projects().is_none() && self.has_scope(scope);
+        let (other_members, roles) = (may("organization_member:read"), may("organization:read"));
+        NameVisibility { other_members, roles }
     }
 
     /// Returns whether the key's restrictions include the project.

@@ -7,7 +7,7 @@ use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::{Shared, level_on};
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::{Insight, InsightRef};
-use crate::resources::dashboards::member_access::{self, Filter, MemberAccessBody, NameVisibility};
+use crate::resources::dashboards::member_access::{self, Filter, MemberAccessBody};
 use crate::resources::members;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::UserFilter;
@@ -203,7 +203,7 @@ async fn list_members<R: Shared>(
         .respond(at, move |tx, at, page| {
             let (object, level) = get_object::<R>(tx, &at.tenant, &named)?;
             require_read(tx, &at.tenant, level)?;
-            let visibility = NameVisibility::of(&at.caller.key);
+            let visibility = at.caller.key.name_visibility();
             let window = page.window(Order::Descending);
             member_access::list(tx, &at.tenant, object, visibility, &filter, window)
         })

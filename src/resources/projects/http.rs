@@ -4,13 +4,12 @@ use crate::http::prelude::*;
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::cascade_delete;
 use crate::resources::dashboards::Dashboard;
-use crate::resources::dashboards::member_access::NameVisibility;
 use crate::resources::members::{Level, Membership};
 use crate::resources::shared::prelude::*;
 use crate::resources::users::UserFilter;
 
 use super::api::{ProjectBody, ProjectSummary};
-use super::visibility::{MemberProjectBody, OfMember};
+use super::visibility::MemberProjectBody;
 use super::{NewProject, Project, ProjectFields};
 
 const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/";
@@ -104,11 +103,9 @@ async fn list_of_member(
     page.respond(at, move |tx, at, page| {
         let (caller, key) = (&at.tenant.member, &at.caller.key);
         let user = named.get(tx, caller.user)?;
-        let only = key.scoped_projects();
-        let NameVisibility { other_members: sees_members, roles: sees_roles } =
-            NameVisibility::of(key);
-        let of = OfMember { user, only, sees_members, sees_roles };
-        super::visibility::list_of_member(tx, caller, of, page.window(Order::Ascending))
+        let (only, visibility) = (key.scoped_projects(), key.name_visibility());
+        let window = page.window(Order::Ascending);
+        super::visibility::list_of_member(tx, caller, user, only, visibility, window)
     })
     .await
 }

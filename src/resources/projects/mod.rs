@@ -18,7 +18,9 @@ use api::ProjectBody;
 pub use api::{NewProject, ProjectFields, RECORDS};
 pub use grants::set_default;
 pub use settings::Settings;
-pub use visibility::{current_project, hidden_projects, is_visible, list, list_visible};
+pub use visibility::{
+    NameVisibility, current_project, hidden_projects, is_visible, list, list_visible,
+};
 
 /// A project without its settings.
 pub type Project = RecordOf<Meta, Fields>;
@@ -249,10 +251,7 @@ fn require_may_restrict(caller: &Membership, sets: bool) -> Result<()> {
 
 /// Returns the project with this ID, in any organization.
 pub fn find_by_id(tx: &dyn Raw, id: ProjectId) -> Result<Option<Meta>> {
-    match tx.lookup(&BY_ID, &id)? {
-        Some(key) => tx.meta::<Project>(&key),
-        None => Ok(None),
-    }
+    tx.lookup(&BY_ID, &id)?.map_or(Ok(None), |key| tx.meta::<Project>(&key))
 }
 
 /// Returns the organization of a project, if the project exists.

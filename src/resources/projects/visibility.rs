@@ -133,10 +133,7 @@ pub fn current_project(
         }
         (None, None) => None,
     };
-    match key {
-        Some(key) => tx.meta::<Project>(&key),
-        None => Ok(None),
-    }
+    key.map_or(Ok(None), |key| tx.meta::<Project>(&key))
 }
 
 /// Returns the first of these projects, by ID, that the user may see.
@@ -195,39 +192,37 @@ pub enum ProjectLevelRule {
     RoleRule,
 }
 
-/// The member whose access is listed, and what the response may name.
+/// What a response to the caller may name. It names other members and roles only to a key that may list them.
 #[derive(Debug, Clone, Copy)]
-pub struct OfMember<'a> {
-    /// The user.
-    pub user: UserId,
-    /// The projects that the caller's key is limited to.
-    pub only: Option<&'a [ProjectId]>,
-    /// Whether the caller may list members.
-    pub sees_members: bool,
-    /// Whether the caller may list roles.
-    pub sees_roles: bool,
+pub struct NameVisibility {
+    /// Whether the key may list members.
+    pub other_members: bool,
+    /// Whether the key may list roles.
+    pub roles: bool,
 }
 
-/// Lists the projects that the caller may see, ordered by ID, with the level of a member of the organization. Returns
-/// the total, and those in `window` as the items of a JSON array. The list is empty for another member if the caller may
-/// not list members.
+/// Lists the projects that the caller may see, ordered by ID, with the level of a member of the organization. If `only` is
+/// set, lists only those projects. Returns the total, and those in `window` as the items of a JSON array. The list is
+/// empty for another member if the caller may not list members.
 ///
 /// # Errors
 /// 404 if the user is not a member that lists show.
 pub fn list_of_member(
     tx: &dyn Raw,
     caller: &Membership,
-    of: OfMember<'_>,
+    user: UserId,
+    only: Option<&[ProjectId]>,
+    visibility: NameVisibility,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let member = members::find_listed(tx, caller.organization, of.user)?;
+    let member = members::find_listed(tx, caller.organization, user)?;
     let member = member.ok_or_else(Error::not_found)?;
-    if !of.sees_members && of.user != caller.user {
+    if !visibility.other_members && user != caller.user {
         return Ok((0, Vec::new()));
     }
     let mut items = JsonItems::default();
-    let count = list(tx, caller, of.only, window, &mut |_, own| {
-        items.push(body(tx, &member, own.parse()?, of.sees_roles)?)
+    let count = list(tx, caller, only, window, &mut |_, own| {
+        items.push(body(tx, &member, own.parse()?, visibility.roles)?)
     })?;
     Ok((count, items.into_bytes()))
 }

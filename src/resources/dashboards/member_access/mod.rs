@@ -2,7 +2,7 @@
 
 mod reasons;
 
-use crate::auth::{CallerKey, InProject};
+use crate::auth::InProject;
 use crate::resources::access_controls::levels::{
     self, AccessLevel, ObjectRights, RestrictionOfInsight,
 };
@@ -13,17 +13,13 @@ use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::{CallerAccess, Dashboard, Meta, tiles};
 use crate::resources::members::{self, BY_JOINING, Membership};
 use crate::resources::projects::grants::GrantLevel;
+use crate::resources::projects::{self, NameVisibility};
+use crate::resources::roles;
 use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::walk_page;
 use crate::resources::users::{self, EmbeddedUser, UserFilter};
-use crate::resources::{projects, roles};
 
 use reasons::reasons;
-
-/// The scope of a key that may list members.
-const READ_MEMBERS: &str = "organization_member:read";
-/// The scope of a key that may list roles.
-const READ_ROLES: &str = "organization:read";
 
 /// The filters of a list.
 #[derive(Debug, Clone, Default)]
@@ -40,24 +36,6 @@ impl Filter {
     /// Returns whether the list must visit every member.
     pub fn scans(&self) -> bool {
         self.user.is_none() && (self.members.scans() || self.access_level.is_some())
-    }
-}
-
-/// What a response to the caller may name. It names other members and roles only to a key that may list them.
-#[derive(Debug, Clone, Copy)]
-pub struct NameVisibility {
-    /// Whether the key may list members.
-    pub other_members: bool,
-    /// Whether the key may list roles.
-    pub roles: bool,
-}
-
-impl NameVisibility {
-    /// Returns what the key may see. A key that is limited to projects lists neither members nor roles.
-    pub fn of(key: &CallerKey) -> Self {
-        let is_limited = key.scoped_projects().is_some();
-        let may = |scope| !is_limited && key.has_scope(scope);
-        Self { other_members: may(READ_MEMBERS), roles: may(READ_ROLES) }
     }
 }
 
