@@ -130,10 +130,8 @@ fn get_eligible(
     dashboard: RestrictedDashboard,
     uuid: UserUuid,
 ) -> Result<Membership> {
-    let user = match tx.lookup(&users::BY_UUID, &uuid)? {
-        Some(id) => tx.meta::<User>(&id)?.filter(|user| user.is_active),
-        None => None,
-    };
+    let id = tx.lookup(&users::BY_UUID, &uuid)?;
+    let user = id.map_or(Ok(None), |id| tx.meta::<User>(&id))?.filter(|user| user.is_active);
     let user = user.ok_or_else(|| invalid("User does not exist."))?;
     let outside = || invalid("Cannot add collaborators that have no access to the project.");
     let member = members::find(tx, tenant.project.organization, user.id)?.ok_or_else(outside)?;

@@ -146,10 +146,8 @@ impl Shared for Insight {
         {
             return Ok(Some(meta));
         }
-        match tx.lookup(&BY_SHORT_ID, &(project, text.clone()))? {
-            Some(key) => tx.meta::<Self>(&key),
-            None => Ok(None),
-        }
+        let key = tx.lookup(&BY_SHORT_ID, &(project, text.clone()))?;
+        key.map_or(Ok(None), |key| tx.meta::<Self>(&key))
     }
 
     /// An insight has no restriction of its own.

@@ -266,10 +266,8 @@ fn write_one(
         return basic(tx, row, &basic_fields(row)?, view, &mut users)?.write_json(out);
     }
     let tile = view.tiles.iter().find(|tile| Some(tile.dashboard_id) == options.from_dashboard);
-    let style = match tile {
-        Some(tile) => tx.find::<Tile>(&(row.meta.project, tile.dashboard_id, tile.id))?,
-        None => None,
-    };
+    let key = tile.map(|tile| (row.meta.project, tile.dashboard_id, tile.id));
+    let style = key.map_or(Ok(None), |key| tx.find::<Tile>(&key))?;
     let insight = insights::body(tx, row, &view.tiles, view.rights, &mut users)?;
     match style.map(|tile| tile.fields) {
         Some(tiles::Fields { color, layouts, .. }) => {

@@ -79,10 +79,8 @@ pub fn add(
         Some(role) if exists(tx, organization, role)? => role,
         _ => return Err(invalid("Role does not exist.")),
     };
-    let member = match tx.lookup(&users::BY_UUID, &user)? {
-        Some(user) => members::find_listed(tx, organization, user)?,
-        None => None,
-    };
+    let user = tx.lookup(&users::BY_UUID, &user)?;
+    let member = user.map_or(Ok(None), |user| members::find_listed(tx, organization, user))?;
     let member = member.ok_or_else(|| invalid("User does not exist."))?;
     if tx.exists::<RoleMembership>(&(organization, role, member.user))? {
         return Err(invalid("User is already part of the role."));

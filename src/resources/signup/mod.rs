@@ -31,10 +31,7 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[];
 /// # Errors
 /// 400 `invalid_input` if the invite does not exist, the same error as for a wrong token.
 fn get(tx: &dyn Raw, id: Option<InviteId>) -> Result<Invite> {
-    let found = match id {
-        Some(id) => invites::find_by_id(tx, id)?,
-        None => None,
-    };
+    let found = id.map_or(Ok(None), |id| invites::find_by_id(tx, id))?;
     found.ok_or_else(invite_not_found)
 }
 

@@ -122,10 +122,8 @@ fn current_after(
 
 /// Returns the JSON of the caller, with the organizations and the project that the key can access.
 fn body(tx: &dyn Raw, caller: &Caller) -> Result<Versioned> {
-    let member = match members::current_organization(tx, &caller.user)? {
-        Some(id) => caller.open_membership(tx, id)?,
-        None => None,
-    };
+    let current = members::current_organization(tx, &caller.user)?;
+    let member = current.map_or(Ok(None), |id| caller.open_membership(tx, id))?;
     let User { meta, fields } = tx.get(&caller.user.id)?;
     let Profile { fields: profile, .. } = tx.get(&caller.user.id)?;
     let body = CurrentUser {

@@ -209,10 +209,8 @@ pub fn find_email(tx: &dyn Raw, id: Option<UserId>) -> Result<Option<String>> {
 
 /// Returns the user with this address, ignoring case.
 pub fn find_by_email(tx: &dyn Raw, email: &str) -> Result<Option<User>> {
-    match tx.lookup(&BY_EMAIL, &email.to_lowercase())? {
-        Some(id) => tx.find(&id),
-        None => Ok(None),
-    }
+    let id = tx.lookup(&BY_EMAIL, &email.to_lowercase())?;
+    id.map_or(Ok(None), |id| tx.find::<User>(&id))
 }
 
 /// The JSON of an embedded user, or null: an `Option<Fields>`.

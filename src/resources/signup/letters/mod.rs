@@ -73,13 +73,10 @@ impl InviteMails {
             return Ok(Composed::Obsolete);
         };
         let organization: Organization = tx.get(&invite.meta.organization)?;
-        let inviter = match invite.meta.created_by {
-            Some(user) => tx.find::<User>(&user)?.map(|user| name(&user)),
-            None => None,
-        };
+        let inviter = invite.meta.created_by.map_or(Ok(None), |user| tx.find::<User>(&user))?;
         let it = Invitation {
             first_name: to_single_line(&invite.fields.first_name),
-            inviter: inviter.unwrap_or_else(|| "An administrator".to_owned()),
+            inviter: inviter.map_or_else(|| "An administrator".to_owned(), |user| name(&user)),
             organization: to_single_line(&organization.fields.name),
             message: invite.fields.message.filter(|message| !message.is_empty()),
             expires_at: invite.meta.expires_at.minute(),
@@ -125,10 +122,9 @@ struct JoinedHtml<'j> {
 fn joined(tx: &Snapshot, id: OrganizationId, newcomer: UserId, to: &str) -> Result<Composed> {
     let organization = tx.find::<Organization>(&id)?;
     let organization = organization.filter(|it| it.fields.is_member_join_email_enabled);
-    let recipient = match users::find_by_email(tx, to)? {
-        Some(user) => members::find_listed(tx, id, user.meta.id)?,
-        None => None,
-    };
+    let recipient = users::find_by_email(tx, to)?;
+    let recipient =
+        recipient.map_or(Ok(None), |user| members::find_listed(tx, id, user.meta.id))?;
     let recipient = recipient.filter(|member| member.level.is_admin());
     let newcomer = members::find(tx, id, newcomer)?;
     let (Some(organization), Some(newcomer), Some(_)) = (organization, newcomer, recipient) else {
