@@ -169,11 +169,7 @@ pub(super) fn require_organizations(
 ) -> Result<()> {
     for organization in named {
         if members::find(tx, *organization, user)?.is_none() {
-            return Err(Error::field(
-                "scoped_organizations",
-                "invalid_input",
-                "You must be a member of all organizations that you are scoping the key to.",
-            ));
+            return Err(not_a_member("scoped_organizations", "organizations"));
         }
     }
     Ok(())
@@ -186,14 +182,15 @@ pub(super) fn require_organizations(
 pub(super) fn require_teams(tx: &dyn Raw, user: UserId, named: &[ProjectId]) -> Result<()> {
     for project in named {
         if !reaches_project(tx, user, *project)? {
-            return Err(Error::field(
-                "scoped_teams",
-                "invalid_input",
-                "You must be a member of all teams that you are scoping the key to.",
-            ));
+            return Err(not_a_member("scoped_teams", "teams"));
         }
     }
     Ok(())
+}
+
+fn not_a_member(field: &str, tenants: &str) -> Error {
+    let detail = format!("You must be a member of all {tenants} that you are scoping the key to.");
+    Error::field(field, "invalid_input", detail)
 }
 
 fn reaches_project(tx: &dyn Raw, user: UserId, id: ProjectId) -> Result<bool> {

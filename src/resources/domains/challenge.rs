@@ -5,32 +5,14 @@ use std::cmp::Reverse;
 use crate::net::dns::{LookupError, TxtRecord};
 use crate::resources::shared::prelude::*;
 
-use super::{Domain, DomainKey, Fields};
+use super::Fields;
 
 /// The maximum number of records that a response shows.
 const MAX_FOUND: usize = 20;
 /// The maximum number of characters of a record that a response shows. One string has at most 255 bytes.
 const MAX_TEXT_LENGTH: usize = 300;
 
-/// The TXT record that verifies a domain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Challenge {
-    domain: String,
-    value: String,
-    is_verified: bool,
-}
-
-impl Challenge {
-    /// Returns the challenge of a domain.
-    ///
-    /// # Errors
-    /// 404 if the domain does not exist.
-    pub fn of(tx: &dyn Raw, key: DomainKey) -> Result<Self> {
-        let Fields { domain, verification_challenge: value, is_verified, .. } =
-            tx.get::<Domain>(&key)?.fields;
-        Ok(Self { domain, value, is_verified })
-    }
-
+impl Fields {
     /// Checks that the domain is not yet verified.
     ///
     /// # Errors
@@ -43,23 +25,23 @@ impl Challenge {
         Ok(())
     }
 
-    /// Returns the DNS name of the record, without a dot at its end.
-    pub fn name(&self, prefix: &str) -> String {
+    /// Returns the DNS name of the TXT record, without a dot at its end.
+    pub fn challenge_name(&self, prefix: &str) -> String {
         format!("{prefix}.{}", self.domain)
     }
 
     /// Returns whether one of these TXT records verifies the domain.
-    pub fn is_met_by(&self, records: &[TxtRecord]) -> bool {
-        records.iter().any(|strings| self.is_in(strings))
+    pub fn is_verified_by(&self, records: &[TxtRecord]) -> bool {
+        records.iter().any(|strings| self.is_challenge_in(strings))
     }
 
     /// Returns whether the first string of a TXT record equals the challenge, as in PostHog. The challenge is not a
     /// secret, so the comparison need not take constant time.
-    fn is_in(&self, strings: &TxtRecord) -> bool {
-        strings.first().is_some_and(|first| first == self.value.as_bytes())
+    fn is_challenge_in(&self, strings: &TxtRecord) -> bool {
+        strings.first().is_some_and(|first| first == self.verification_challenge.as_bytes())
     }
 
-    /// Returns what a look-up of `name` found.
+    /// Returns what a look-up of `name`, the name of the TXT record, found.
     ///
     /// # Errors
     /// 503 if the server could not ask: too many look-ups wait, or no name server is configured.
@@ -81,10 +63,10 @@ impl Challenge {
                 return Err(error.into());
             }
         };
-        records.sort_by_key(|strings| Reverse(self.is_in(strings)));
-        let matches = self.is_met_by(&records);
+        records.sort_by_key(|strings| Reverse(self.is_challenge_in(strings)));
+        let matches = self.is_verified_by(&records);
         let found = records.iter().take(MAX_FOUND).map(shown).collect();
-        Ok(DomainLookup { name, expected: self.value, found, matches, error })
+        Ok(DomainLookup { name, expected: self.verification_challenge, found, matches, error })
     }
 }
 

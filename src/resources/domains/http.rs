@@ -6,7 +6,7 @@ use crate::ids::DomainId;
 use crate::resources::members::Level;
 
 use super::certificate::{self, CertificateBody};
-use super::challenge::{Challenge, DomainLookup};
+use super::challenge::DomainLookup;
 use super::{Domain, DomainFields, DomainPatch, DomainVerification, Fields, NewDomain};
 
 const LIST: &str = "/api/organizations/{organization_id}/domains/";
@@ -120,14 +120,14 @@ async fn verify(
     if let Some(reply) = at.find_stored_response(|_, _, _| Ok(()))? {
         return at.app.repeat(reply).await;
     }
-    let challenge = {
+    let domain = {
         let read = at.read_access()?;
-        Challenge::of(&*read.snapshot, (read.tenant.member.organization, id))?
+        read.snapshot.get::<Domain>(&(read.tenant.member.organization, id))?.fields
     };
-    challenge.require_unverified()?;
-    let name = challenge.name(&at.app.config().dns_challenge_prefix);
+    domain.require_unverified()?;
+    let name = domain.challenge_name(&at.app.config().dns_challenge_prefix);
     let records = at.app.dns().lookup_txt(&format!("{name}."), at.consumer).await?;
-    let met = challenge.is_met_by(&records);
+    let met = domain.is_verified_by(&records);
     at.post(move |tx, _, tenant: &InOrganization, now| {
         if met {
             super::verify(tx, tenant.member.organization, id, now)?;
@@ -142,11 +142,11 @@ async fn lookup(
     ReadAccess { app, tenant, consumer, snapshot, .. }: ReadAccess<InOrganization>,
     PathId(id): PathId<DomainId>,
 ) -> ApiResult {
-    let challenge = Challenge::of(&*snapshot, (tenant.member.organization, id?))?;
+    let domain = snapshot.get::<Domain>(&(tenant.member.organization, id?))?.fields;
     drop(snapshot);
-    let name = challenge.name(&app.config().dns_challenge_prefix);
+    let name = domain.challenge_name(&app.config().dns_challenge_prefix);
     let answer = app.dns().lookup_txt(&format!("{name}."), consumer).await;
-    challenge.findings(name, answer)?.to_json(1024).map(ApiResponse::Json)
+    domain.findings(name, answer)?.to_json(1024).map(ApiResponse::Json)
 }
 
 async fn certificate(at: ReadAccess<InOrganization>, PathId(id): PathId<DomainId>) -> ApiResult {

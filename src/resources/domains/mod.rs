@@ -140,7 +140,7 @@ pub fn delete(tx: &mut WriteTx<'_>, key: DomainKey) -> Result<()> {
     tx.remove::<Domain>(&key)?.map(drop).ok_or_else(Error::not_found)
 }
 
-/// Marks a domain as verified, after its [`Challenge`](challenge::Challenge) was met. The name and the challenge never
+/// Marks a domain as verified, after a TXT record met its challenge. The name and the challenge never
 /// change, so an earlier DNS lookup remains valid. A verified domain stays unchanged.
 ///
 /// # Errors

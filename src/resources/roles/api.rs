@@ -152,29 +152,22 @@ fn write(
     Ok(count)
 }
 
-/// What a list of roles shows, besides its page.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ListOptions {
-    /// Only the roles of this user.
-    pub user: Option<UserFilter>,
-    /// Whether to show the basic form.
-    pub is_basic: bool,
-}
-
-/// Lists the roles of an organization by name, without regard to case. Returns the total and the items in `window` as
-/// the items of a JSON array. `caller` is the user that `@me` names.
+/// Lists the roles of an organization by name, without regard to case: all of them, or those of `user`. Returns the total
+/// and the items in `window` as the items of a JSON array, in the basic form if `is_basic`. `caller` is the user that `@me`
+/// names.
 pub fn list(
     tx: &dyn Raw,
     organization: OrganizationId,
     caller: UserId,
-    options: ListOptions,
+    user: Option<UserFilter>,
+    is_basic: bool,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
     let default = default_of(tx, organization)?;
     // How many members of roles the response may still contain.
     let (mut items, mut left) = (JsonItems::default(), MAX_MEMBERS);
     let mut push = |row: Row<'_, Role>| {
-        if options.is_basic {
+        if is_basic {
             return items.push(basic(tx, &row, default)?);
         }
         items.push(WrittenBy(&mut |out| {
@@ -182,7 +175,7 @@ pub fn list(
             Ok(())
         }))
     };
-    let count = if let Some(user) = options.user {
+    let count = if let Some(user) = user {
         let roles = by_name(tx, organization, user.resolve(tx, caller)?)?;
         for role in roles.values().skip(window.offset).take(window.limit) {
             tx.view::<Role, _>(&(organization, *role), &mut push)?;

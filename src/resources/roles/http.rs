@@ -12,9 +12,7 @@ use crate::resources::users::UserFilter;
 use crate::store::Record;
 
 use super::api::{ListedRole, RoleBody, RoleMembershipBody, basic_body, list_members, member_body};
-use super::{
-    ListOptions, NewRole, NewRoleMembership, Role, RoleMembership, RolePatch, memberships,
-};
+use super::{NewRole, NewRoleMembership, Role, RoleMembership, RolePatch, memberships};
 
 const LIST: &str = "/api/organizations/{organization_id}/roles/";
 const ONE: &str = "/api/organizations/{organization_id}/roles/{id}/";
@@ -98,11 +96,11 @@ pub fn routes(routes: &mut Routes) {
 async fn list(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
     let user = page.query().read::<UserFilter>("user")?;
     let is_basic = page.query().read::<Flag>("basic")?.unwrap_or(false);
-    let options = ListOptions { user, is_basic };
     page.with_scan(user.is_some())
         .respond(at, move |tx, at, page| {
             let (organization, caller) = (at.tenant.member.organization, at.caller.user.id);
-            super::list(tx, organization, caller, options, page.window(Order::Ascending))
+            let window = page.window(Order::Ascending);
+            super::list(tx, organization, caller, user, is_basic, window)
         })
         .await
 }

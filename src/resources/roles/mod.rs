@@ -11,9 +11,7 @@ use crate::resources::members::Membership;
 use crate::resources::organizations::{self, Organization};
 use crate::resources::shared::prelude::*;
 
-pub use api::{
-    ListOptions, NewRole, NewRoleMembership, RECORDS, RolePatch, body, is_expensive, list,
-};
+pub use api::{NewRole, NewRoleMembership, RECORDS, RolePatch, body, is_expensive, list};
 pub use memberships::{
     PendingListing, RoleMembership, continue_listing, count_of_user, leave_all, of_user, set_listed,
 };

@@ -49,23 +49,18 @@ output! {
     }
 }
 
-/// What the caller of a list may see.
-#[derive(Clone, Copy)]
-pub struct Viewer {
-    /// The caller's user.
-    pub user: UserId,
-    /// The session of the request.
-    pub session: Option<SessionId>,
-    /// Whether the caller may see API keys.
-    pub sees_keys: bool,
-}
-
-/// Returns the live sessions of the caller's user, newest first, as a JSON array.
-/// [`create_for_key`](super::create_for_key) limits their number.
-pub fn list(tx: &dyn Raw, viewer: Viewer, now: Timestamp) -> Result<Vec<u8>> {
+/// Returns the live sessions of a user, newest first, as a JSON array. [`create_for_key`](super::create_for_key) limits
+/// their number. `current` is the session of the request, and `sees_keys` whether the caller may see API keys.
+pub fn list(
+    tx: &dyn Raw,
+    user: UserId,
+    current: Option<SessionId>,
+    sees_keys: bool,
+    now: Timestamp,
+) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     Array::write(&mut out, |array| {
-        tx.walk(&BY_USER, &viewer.user, Window::all(Order::Descending), |row| {
+        tx.walk(&BY_USER, &user, Window::all(Order::Descending), |row| {
             let Session { meta, fields } = row.into_record()?;
             if check_live(tx, meta.clone(), now)?.is_none() {
                 return Ok(());
@@ -80,9 +75,9 @@ pub fn list(tx: &dyn Raw, viewer: Viewer, now: Timestamp) -> Result<Vec<u8>> {
                 source: source(&meta, &fields),
                 key: meta
                     .bound_key
-                    .filter(|_| viewer.sees_keys)
+                    .filter(|_| sees_keys)
                     .map_or(Ok(None), |bound| find_key(tx, &bound))?,
-                current: viewer.session == Some(meta.id),
+                current: current == Some(meta.id),
             })
         })
     })?;

@@ -3,7 +3,7 @@
 use crate::http::prelude::*;
 use crate::ids::SessionId;
 
-use super::api::{SessionBody, Viewer};
+use super::api::SessionBody;
 
 const LIST: &str = "/api/users/@me/sessions/";
 const ONE: &str = "/api/users/@me/sessions/{id}/";
@@ -28,8 +28,7 @@ async fn list(at: ReadAccess<Global>) -> ApiResult {
     let listed = at.read(move |tx, at| {
         let caller = &at.caller;
         let sees_keys = caller.key.has_scope("personal_api_key:read");
-        let viewer = Viewer { user: caller.user.id, session: caller.key.session, sees_keys };
-        super::api::list(tx, viewer, now)
+        super::api::list(tx, caller.user.id, caller.key.session, sees_keys, now)
     });
     listed.await.map(ApiResponse::Json)
 }
