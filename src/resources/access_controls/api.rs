@@ -2,10 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::input::{
-    Choice, Choices, Field, FieldType, Identifier, Nullable, Required, Schema, Text, UuidField,
-    choices, missing,
-};
+use crate::input::{Choice, Choices, Identifier, Nullable, Required, Text, UuidField, choices};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::{Grant, GrantLevel};

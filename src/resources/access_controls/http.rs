@@ -2,7 +2,6 @@
 //! `access_controls/` and `access/` below dashboards and insights.
 
 use crate::http::prelude::*;
-use crate::input::{Field, invalid};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::{Shared, level_on};
 use crate::resources::dashboards::Dashboard;

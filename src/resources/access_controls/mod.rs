@@ -7,10 +7,7 @@ pub mod levels;
 pub mod rules;
 pub mod shared;
 
-use uuid::Uuid;
-
 use crate::auth::InProject;
-use crate::input::{does_not_exist, invalid};
 use crate::resources::projects::grants::{self, Grant, GrantLevel};
 use crate::resources::shared::access_subject::Subject;
 use crate::resources::shared::prelude::*;

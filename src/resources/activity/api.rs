@@ -4,10 +4,8 @@ use std::marker::PhantomData;
 use std::sync::LazyLock;
 
 use utoipa::PartialSchema;
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
-use crate::input::Schema;
 use crate::resources::shared::list::logged_records;
 use crate::resources::shared::loggable::FieldAction;
 use crate::resources::shared::prelude::*;

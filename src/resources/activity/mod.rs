@@ -13,8 +13,6 @@ mod visibility;
 
 use std::ops::ControlFlow;
 
-use uuid::Uuid;
-
 use crate::resources::shared::list::log_rules_of;
 use crate::resources::shared::loggable::{LogTarget, LoggedAs};
 use crate::resources::shared::prelude::*;

@@ -4,12 +4,10 @@
 use std::collections::BTreeSet;
 
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
-use uuid::Uuid;
 
 use crate::ids::ApiKeyId;
 use crate::input::{
-    DateTime, FieldType, Identifier, Integer, ListOf, Name, Nullable, Required, Schema, Text,
-    UuidField,
+    DateTime, Identifier, Integer, ListOf, Name, Nullable, Required, Text, UuidField,
 };
 use crate::resources::members;
 use crate::resources::organizations::Organization;

@@ -17,7 +17,6 @@ use argon2::{Argon2, Params, PasswordHasher, PasswordVerifier, password_hash};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
-use uuid::Uuid;
 
 use crate::base::secret::{encode_base62, encode_base62_u128};
 use crate::ids::ApiKeyId;

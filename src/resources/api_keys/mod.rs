@@ -13,7 +13,7 @@ mod scopes;
 use std::time::Duration;
 
 use crate::ids::{ApiKeyId, made_at};
-use crate::input::{FieldType, Name};
+use crate::input::Name;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::User;
 

@@ -3,8 +3,8 @@
 
 use crate::ids::BatchExportId;
 use crate::input::{
-    Choice, DateTime, Field, FieldType, Flag, FreeForm, Identifier, Input, JsonObject, Name,
-    Nested, Nullable, Required, Schema, Text, Untyped, choices,
+    Choice, DateTime, Flag, FreeForm, Identifier, Input, Name, Nested, Nullable, Required, Text,
+    Untyped, choices,
 };
 use crate::resources::projects;
 use crate::resources::shared::loggable::FieldAction;

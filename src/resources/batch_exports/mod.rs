@@ -10,7 +10,6 @@ use std::collections::HashSet;
 use std::fmt;
 
 use crate::ids::BatchExportId;
-use crate::input::{JsonObject, does_not_exist};
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
 use crate::resources::shared::prelude::*;

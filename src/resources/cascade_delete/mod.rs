@@ -7,7 +7,6 @@ use crate::resources::organizations::Organization;
 use crate::resources::projects::{self, Project};
 use crate::resources::roles::PendingListing;
 use crate::resources::shared::import_mark::{self, ImportMark};
-use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::{Profile, UnverifiedAccount, User};
 use crate::resources::{organizations, records, roles};

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::auth::InProject;
 use crate::ids::{CollaboratorId, UserUuid};
-use crate::input::{Choice, Required, UuidField, choices, invalid};
+use crate::input::{Choice, Required, UuidField, choices};
 use crate::resources::access_controls::levels::{self, COLLABORATORS_EDIT, EVERYONE_EDITS};
 use crate::resources::members::{self, Membership};
 use crate::resources::projects;

@@ -3,8 +3,7 @@
 
 use crate::auth::InProject;
 use crate::input::{
-    Choice, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, ListOf, Nested, Nullable,
-    Schema, Tags, Text, choices, invalid,
+    Choice, Flag, FreeForm, FreeObject, Identifier, ListOf, Nested, Nullable, Tags, Text, choices,
 };
 use crate::resources::access_controls::levels::{AccessLevel, ObjectRights, Restriction};
 use crate::resources::shared::prelude::*;

@@ -7,12 +7,10 @@ use std::convert::Infallible;
 use std::str::FromStr;
 
 use utoipa::PartialSchema;
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::auth::InProject;
 use crate::base::json::Either;
-use crate::input::Schema;
 use crate::resources::access_controls::levels::{AccessLevel, ObjectRights, Restriction};
 use crate::resources::access_controls::shared::{Shared, SharedMeta, require_can_create};
 use crate::resources::dashboards::deletions::{self, Deletion};

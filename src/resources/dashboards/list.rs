@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::auth::InProject;
-use crate::input::{FieldType, Identifier, Schema, UuidField, choices};
+use crate::input::{Identifier, UuidField, choices};
 use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::walk_visible;
 use crate::resources::users::UserFilter;

@@ -4,10 +4,7 @@ use std::marker::PhantomData;
 
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::input::{
-    Choice, Field, FieldType, Flag, JsonObject, Name, Nullable, Required, Schema, Text, WebUrl,
-    choices,
-};
+use crate::input::{Choice, Flag, Name, Nullable, Required, Text, WebUrl, choices};
 use crate::resources::shared::loggable::public_text;
 use crate::resources::shared::prelude::*;
 

@@ -6,7 +6,7 @@ use x509_parser::parse_x509_certificate;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Name;
 
-use crate::input::{FieldType, Schema, Text};
+use crate::input::Text;
 use crate::resources::shared::prelude::*;
 
 /// The text of a certificate. Its length is checked before decoding.

@@ -4,14 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::auth::InProject;
 use crate::base::json::Either;
 use crate::input::{
-    FieldType, Flag, FreeObject, Identifier, Integer, JsonObject, Nullable, ParsedWithKept, Schema,
-    Tags, Text, python_type,
+    Flag, FreeObject, Identifier, Integer, Nullable, ParsedWithKept, Tags, Text, python_type,
 };
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::access_controls::rules;

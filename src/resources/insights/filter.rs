@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::input::{FieldType, Schema, invalid_choice};
+use crate::input::invalid_choice;
 use crate::resources::dashboards::insights::{Insight, Meta};
 use crate::resources::shared::prelude::*;
 

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::base::json;
 use crate::http::prelude::*;
-use crate::input::{DateTime, FieldType, Flag, Identifier, Integer, Schema};
+use crate::input::{DateTime, Flag, Identifier, Integer};
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::dashboards::insights::{Insight, InsightBody, InsightRef};
 use crate::resources::shared::prelude::*;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::input::{FieldType, Schema, invalid_choice};
+use crate::input::invalid_choice;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::shared::prelude::*;
 

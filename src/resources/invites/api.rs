@@ -1,9 +1,7 @@
 //! What the API reads and shows of invites, and what invites declare about their records.
 
 use crate::ids::InviteId;
-use crate::input::{
-    Choice, Email, FieldType, Flag, JsonObject, Nullable, Required, Text, invalid, require_object,
-};
+use crate::input::{Choice, Email, Flag, Nullable, Required, Text, require_object};
 use crate::resources::members::{Level, Membership};
 use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::walk_page;

@@ -2,10 +2,9 @@
 
 use serde::{Deserializer, Serializer, de};
 use utoipa::PartialSchema;
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
 
-use crate::input::{FieldType, Identifier, Integer, Schema, invalid};
+use crate::input::{Identifier, Integer};
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::{self, GrantLevel};

@@ -1,7 +1,6 @@
 //! What the API shows of members, their lists, and what members declare about their records.
 
 use crate::input::choices;
-use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::walk_page;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers, User};

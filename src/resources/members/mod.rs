@@ -6,9 +6,8 @@ mod level;
 
 use std::ops::ControlFlow;
 
-use crate::input::{Choice, invalid};
+use crate::input::Choice;
 use crate::resources::organizations::Organization;
-use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, EmbeddedUsers, User};
 

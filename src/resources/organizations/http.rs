@@ -1,7 +1,5 @@
 //! `/api/organizations/`, and the JSON of an organization: its stored fields, then the fields that differ by caller.
 
-use uuid::Uuid;
-
 use crate::auth::CallerKey;
 use crate::http::prelude::*;
 use crate::resources::members::{Level, Membership};

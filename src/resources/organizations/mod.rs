@@ -3,7 +3,6 @@
 pub mod http;
 
 use crate::input::{Flag, Name, Nullable, Required, UuidField};
-use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
 
 /// An organization.

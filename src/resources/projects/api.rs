@@ -4,11 +4,10 @@ use std::mem;
 
 use crate::base::patch::Apply;
 use crate::input::{
-    Choice, FieldType, Flag, Fraction, FreeForm, Identifier, Integer, JsonObject, ListOf, Name,
-    Nullable, Text, TimeZoneName, UrlList, choices,
+    Choice, Flag, Fraction, FreeForm, Identifier, Integer, ListOf, Name, Nullable, Text,
+    TimeZoneName, UrlList, choices,
 };
 use crate::resources::members::Level;
-use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
 
 use super::grants::{self, Grant};

@@ -5,7 +5,7 @@ use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type,
 };
 
-use crate::input::{Field, FieldType, FreeForm, JsonObject, Schema, invalid};
+use crate::input::FreeForm;
 use crate::resources::members;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::User;

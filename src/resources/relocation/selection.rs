@@ -7,15 +7,12 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use uuid::Uuid;
-
 use crate::ids::ApiKeyId;
 use crate::resources::api_keys::{ApiKey, ApiKeyUse, Grantors, KeyPermissions};
 use crate::resources::members::Membership;
 use crate::resources::organizations::Organization;
 use crate::resources::projects::Project;
 use crate::resources::roles::PendingListing;
-use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::{Profile, ProfileFields, UnverifiedAccount, User};
 use crate::resources::{record_in, records};

@@ -8,7 +8,6 @@ use crate::input::{Name, Required, UuidField};
 use crate::resources::members::api::MemberBody;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
-use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
 use crate::resources::shared::reading::walk_page;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers, UserFilter};

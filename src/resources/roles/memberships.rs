@@ -4,10 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use uuid::Uuid;
-
 use crate::ids::{RoleMembershipId, UserUuid};
-use crate::input::invalid;
 use crate::resources::members::{self, Membership};
 use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, User};

@@ -4,9 +4,6 @@ pub mod api;
 pub mod http;
 mod memberships;
 
-use uuid::Uuid;
-
-use crate::input::does_not_exist;
 use crate::resources::members::Membership;
 use crate::resources::organizations::{self, Organization};
 use crate::resources::shared::prelude::*;

@@ -16,7 +16,6 @@ use arc_swap::ArcSwap;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
-use uuid::Uuid;
 
 use crate::base::secret::{Purpose, SigningSecret};
 use crate::ids::{ApiKeyId, SessionId};

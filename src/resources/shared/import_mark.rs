@@ -6,10 +6,7 @@
 
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use crate::resources::organizations::Organization;
-use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::prelude::*;
 
 /// How long an import may pause. After that it counts as abandoned.

@@ -3,6 +3,8 @@
 pub(crate) use serde::{Deserialize, Serialize};
 pub(crate) use serde_json::{Map, Value, json};
 pub(crate) use utoipa::ToSchema;
+pub(crate) use utoipa::openapi::RefOr;
+pub(crate) use uuid::Uuid;
 
 pub(crate) use crate::base::error::{Error, Result};
 pub(crate) use crate::base::json::{Array, JsonItems, JsonText, WriteJson, WrittenBy, output};
@@ -14,7 +16,9 @@ pub(crate) use crate::ids::{
     ActivityId, DashboardId, InsightId, MembershipId, OrganizationId, ProjectId, RoleId, TextId,
     TileId, UserId,
 };
-pub(crate) use crate::input::{Parsed, input};
+pub(crate) use crate::input::{
+    Field, FieldType, JsonObject, Parsed, Schema, does_not_exist, input, invalid, missing,
+};
 pub(crate) use crate::store::{
     Index, Key, Order, Raw, Record, RecordOf, Redaction, Reference, Row, Table, Tx, Window,
     WriteTx, impl_record,
@@ -22,5 +26,6 @@ pub(crate) use crate::store::{
 
 pub(crate) use super::access_objects::{Kind, Object};
 pub(crate) use super::loggable::{LogEntity, Loggable};
+pub(crate) use super::pending_deletion::PendingDeletion;
 pub(crate) use super::reading::{collect, parse_fields};
 pub(crate) use super::registration::{RegisteredRecord, record};

@@ -7,7 +7,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use utoipa::PartialSchema;
-use utoipa::openapi::RefOr;
 
 use crate::app::PageKey;
 use crate::base::json::Either;
@@ -16,7 +15,6 @@ use crate::http::extract::{Extract, ReceivedRequest};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
 use crate::http::path::path_parameter;
 use crate::http::prelude::*;
-use crate::input::Schema;
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::{Insight, InsightRef};

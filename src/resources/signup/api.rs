@@ -1,7 +1,7 @@
 //! What the API reads and shows when an invite is accepted.
 
 use crate::ids::{ApiKeyId, InviteId};
-use crate::input::{Field, Flag, JsonObject, Name, Nullable, Required, Text, missing};
+use crate::input::{Flag, Name, Nullable, Required, Text};
 use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, NewUser};
 

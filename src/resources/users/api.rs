@@ -4,8 +4,8 @@ use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::ids::UserUuid;
 use crate::input::{
-    Choice, Email, FieldType, Flag, FreeForm, FreeObject, Identifier, Nullable, Required, Schema,
-    Text, UuidField, choices,
+    Choice, Email, Flag, FreeForm, FreeObject, Identifier, Nullable, Required, Text, UuidField,
+    choices,
 };
 use crate::resources::shared::loggable::public_fields;
 use crate::resources::shared::prelude::*;

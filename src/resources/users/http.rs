@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::http::prelude::*;
 use crate::ids::{UUID_PATTERN, UserUuid};
-use crate::input::{ParsedWithKept, Schema, does_not_exist};
+use crate::input::ParsedWithKept;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::http::{
     self as organizations, BasicOrganization, MAX_PROJECTS, OrganizationBody, write_basic_of,

@@ -2,10 +2,7 @@
 
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder};
 
-use crate::input::{
-    Choice, Email, Exact, Field, FieldType, Flag, Integer, ListOf, Name, Nullable, Schema, WebUrl,
-    choices,
-};
+use crate::input::{Choice, Email, Exact, Flag, Integer, ListOf, Name, Nullable, WebUrl, choices};
 use crate::resources::shared::prelude::*;
 
 use super::Service;

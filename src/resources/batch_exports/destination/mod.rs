@@ -7,10 +7,7 @@ use std::fmt;
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{Discriminator, ObjectBuilder, OneOfBuilder, Type};
 
-use crate::input::{
-    Choice, Choices, FieldType, FreeObject, JsonObject, Nested, Required, Schema, choices_schema,
-    named_values,
-};
+use crate::input::{Choice, Choices, FreeObject, Nested, Required, choices_schema, named_values};
 use crate::resources::shared::prelude::*;
 
 named_values! {

@@ -3,14 +3,10 @@
 
 mod shape;
 
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::auth::{Caller, InProject};
-use crate::input::{
-    Field, FieldType, FreeObject, Input, JsonObject, ListOf, Nested, Nullable, Required, Schema,
-    Tags, Text, missing,
-};
+use crate::input::{FreeObject, Input, ListOf, Nested, Nullable, Required, Tags, Text};
 use crate::resources::access_controls::shared::require_can_create;
 use crate::resources::dashboards::tiles::MAX_TILES;
 use crate::resources::shared::prelude::*;

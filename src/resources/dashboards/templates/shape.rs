@@ -3,7 +3,6 @@
 
 use std::fmt::{self, Write};
 
-use crate::input::JsonObject;
 use crate::resources::shared::prelude::*;
 
 /// The expected structure of a value.

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::auth::InProject;
 use crate::base::patch::Apply;
-use crate::input::{does_not_exist, missing};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::CallerLevels;
 use crate::resources::dashboards::Dashboard;

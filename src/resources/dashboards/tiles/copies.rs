@@ -5,9 +5,7 @@
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder};
 
 use crate::auth::InProject;
-use crate::input::{
-    Identifier, Input, JsonObject, Nested, Required, Schema, does_not_exist, missing,
-};
+use crate::input::{Identifier, Input, Nested, Required};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::{Shared, level_on};
 use crate::resources::dashboards::insights::{self, Insight};

@@ -1,9 +1,6 @@
 //! Request fields that change tiles. See `docs/spec/tiles.md`.
 
-use crate::input::{
-    Field, FieldType, Flag, FreeObject, Identifier, ListOf, Nested, Nullable, Required, Schema,
-    Text,
-};
+use crate::input::{Flag, FreeObject, Identifier, ListOf, Nested, Nullable, Required, Text};
 use crate::resources::shared::prelude::*;
 
 use super::{Fields, MAX_TILES};
