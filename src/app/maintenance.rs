@@ -171,7 +171,7 @@ impl Maintenance {
 
 /// Completes some of what requests and commands began. Returns whether there may be more.
 fn complete_changes(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
-    Ok(cascade_delete::end_abandoned_imports(tx, now)?
+    Ok(import_mark::end_abandoned(tx, now)?
         || cascade_delete::delete_batch(tx)?
         || roles::continue_listing(tx)?)
 }

@@ -7,8 +7,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use crate::auth::InProject;
-use crate::resources::access_controls::shared::Shared;
-use crate::resources::access_controls::shared::{CallerLevels, level_on};
+use crate::resources::access_controls::shared::{CallerLevels, Shared, level_on};
 use crate::resources::collaborators::Collaborator;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::Insight;
@@ -126,10 +125,7 @@ pub(super) fn shows_to(
         return Ok(true);
     }
     let Some(id) = entry.project else { return Ok(!entity.is_for_admins()) };
-    let Some(project) = tx.meta::<Project>(&(entry.organization, id))? else { return Ok(false) };
-    if !projects::is_visible(tx, member, &project)? {
-        return Ok(false);
-    }
+    let Some(project) = projects::find_visible(tx, member, id)? else { return Ok(false) };
     let Some(object) = entity.object() else { return Ok(true) };
     let tenant = InProject { member: member.clone(), project };
     match object {

@@ -145,7 +145,6 @@ pub struct PatchBody {
 
 impl PatchBody {
     /// Parses `body` and keeps the result.
-    #[must_use]
     pub fn of(body: &JsonObject) -> Self {
         let name = <ExportName as Field>::parse("name", body.get("name"));
         let model = <Model as Field>::parse("model", body.get("model"));

@@ -141,13 +141,8 @@ pub fn create(
 /// # Errors
 /// 400 if the organization has no such project or the member may not see it.
 pub fn named_project(tx: &dyn Raw, member: &Membership, sent: u64) -> Result<projects::Meta> {
-    let found = tx.meta::<Project>(&(member.organization, ProjectId(sent)))?;
-    if let Some(project) = found
-        && projects::is_visible(tx, member, &project)?
-    {
-        return Ok(project);
-    }
-    Err(does_not_exist("project_id", sent))
+    let found = projects::find_visible(tx, member, ProjectId(sent))?;
+    found.ok_or_else(|| does_not_exist("project_id", sent))
 }
 
 /// Returns the key of an export of an organization, if the member may see its project.
@@ -160,13 +155,8 @@ pub fn find_in_organization(
     id: BatchExportId,
 ) -> Result<ExportKey> {
     let (project, _) = tx.lookup(&BY_ID, &id)?.ok_or_else(Error::not_found)?;
-    let found = tx.meta::<Project>(&(member.organization, project))?;
-    let found = found.ok_or_else(Error::not_found)?;
-    if projects::is_visible(tx, member, &found)? {
-        Ok((project, id))
-    } else {
-        Err(Error::not_found())
-    }
+    projects::find_visible(tx, member, project)?.ok_or_else(Error::not_found)?;
+    Ok((project, id))
 }
 
 /// Updates an export. A patch that changes nothing also leaves `last_updated_at`.

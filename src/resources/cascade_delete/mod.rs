@@ -202,15 +202,6 @@ const ACCOUNTS_PER_BATCH: usize = 50;
 /// The maximum number of marks that one transaction deletes.
 const MARKS_PER_BATCH: usize = 500;
 
-/// Ends the imports that count as abandoned. Returns whether there were any.
-pub fn end_abandoned_imports(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
-    let abandoned = import_mark::find_abandoned(tx, now)?;
-    for organization in &abandoned {
-        import_mark::delete(tx, *organization)?;
-    }
-    Ok(!abandoned.is_empty())
-}
-
 /// Deletes marks of accounts, and the accounts themselves if their import failed. Returns whether there may be more.
 fn delete_accounts(tx: &mut WriteTx<'_>, arriving: &[OrganizationId]) -> Result<bool> {
     let is_done = |organization: OrganizationId| !arriving.contains(&organization);

@@ -108,7 +108,6 @@ pub struct NewDomain {
 
 impl NewDomain {
     /// Parses `body` and keeps the result.
-    #[must_use]
     pub fn of(body: &JsonObject) -> Self {
         let name = <Required<DomainName> as Field>::parse("domain", body.get("domain"));
         Self { name: name.ok(), fields: Parsed::new(body) }

@@ -126,7 +126,6 @@ pub struct NewProject {
 
 impl NewProject {
     /// Parses the request body, and keeps the fields or the error.
-    #[must_use]
     pub fn of(sent: &JsonObject) -> Self {
         Self { fields: Parsed::new(sent), is_demo: Flag::peek(sent, "is_demo") == Some(true) }
     }

@@ -19,7 +19,7 @@ pub use api::{NewProject, ProjectFields, RECORDS};
 pub use grants::set_default;
 pub use settings::Settings;
 pub use visibility::{
-    NameVisibility, current_project, hidden_projects, is_visible, list, list_visible,
+    NameVisibility, current_project, find_visible, hidden_projects, is_visible, list, list_visible,
 };
 
 /// A project without its settings.

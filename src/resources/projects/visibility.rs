@@ -20,6 +20,14 @@ pub fn is_visible(tx: &dyn Raw, member: &Membership, project: &Meta) -> Result<b
     Ok(grants::given(tx, project, member)?.is_some())
 }
 
+/// Returns a project of the member's organization, if it exists and the member may see it.
+pub fn find_visible(tx: &dyn Raw, member: &Membership, id: ProjectId) -> Result<Option<Meta>> {
+    match tx.meta::<Project>(&(member.organization, id))? {
+        Some(project) if is_visible(tx, member, &project)? => Ok(Some(project)),
+        _ => Ok(None),
+    }
+}
+
 /// Returns the private projects of an organization that a member may not see.
 pub fn hidden_projects(tx: &dyn Raw, member: &Membership) -> Result<HashSet<ProjectId>> {
     if member.level.is_admin() {
@@ -115,8 +123,7 @@ pub fn current_project(
     let named = |id| only.is_none_or(|only| only.contains(&id));
     if let (Some(member), Some(chosen)) = (member, user.current_project)
         && named(chosen)
-        && let Some(project) = tx.meta::<Project>(&(member.organization, chosen))?
-        && is_visible(tx, member, &project)?
+        && let Some(project) = find_visible(tx, member, chosen)?
     {
         return Ok(Some(project));
     }

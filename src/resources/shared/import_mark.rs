@@ -138,16 +138,14 @@ pub fn next_end(tx: &dyn Raw) -> Result<Option<Timestamp>> {
     Ok(begun(tx)?.into_iter().map(|(_, until)| until).min())
 }
 
-/// Returns the imports that count as abandoned at `now`.
-pub fn find_abandoned(tx: &dyn Raw, now: Timestamp) -> Result<Vec<OrganizationId>> {
-    let is_abandoned = |until: Timestamp| !until.is_end_of_current(MAX_PAUSE, now);
-    let begun = begun(tx)?.into_iter().filter(|(_, until)| is_abandoned(*until));
-    Ok(begun.map(|(organization, _)| organization).collect())
-}
-
-/// Deletes the mark of an import that is not complete.
-pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Result<()> {
-    tx.remove::<ImportMark>(&(false, organization, 0)).map(drop)
+/// Ends the imports that count as abandoned. Returns whether there were any.
+pub fn end_abandoned(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
+    let mut begun = begun(tx)?;
+    begun.retain(|(_, until)| !until.is_end_of_current(MAX_PAUSE, now));
+    for (organization, _) in &begun {
+        tx.remove::<ImportMark>(&(false, *organization, 0))?;
+    }
+    Ok(!begun.is_empty())
 }
 
 fn begun(tx: &dyn Raw) -> Result<Vec<(OrganizationId, Timestamp)>> {

@@ -66,7 +66,7 @@ pub trait Loggable: Record {
 
     /// Returns the name of the object that the entry shows.
     fn name(row: &Row<'_, Self>) -> Result<Option<String>> {
-        public_name(row)
+        parse_name(row.fields)
     }
 
     /// Returns the short id of the object that the entry shows, if it has one.
@@ -360,11 +360,7 @@ pub fn public_text<R: Record>(row: &Row<'_, R>, field: &str) -> Result<Option<St
     })
 }
 
-/// Returns the visible name of a record, if it has one. Skips the rest of its JSON.
-pub fn public_name<R: Record>(row: &Row<'_, R>) -> Result<Option<String>> {
-    parse_name(row.fields)
-}
-
+/// Returns the visible name of a record, if its JSON has one. Skips the rest of the JSON.
 fn parse_name(json: &[u8]) -> Result<Option<String>> {
     #[derive(Deserialize)]
     struct Named {
