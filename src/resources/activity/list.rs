@@ -59,7 +59,6 @@ pub fn list(
     filter: &Filter,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let window = Window { order: Order::Descending, ..window };
     if filter.narrows() {
         let actor = filter.user.map(|user| user.resolve(tx, caller)).transpose()?;
         return match actor {

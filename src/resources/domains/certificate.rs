@@ -45,35 +45,28 @@ fn is_certificate(text: &str) -> bool {
     matches!(parse_x509_certificate(&decoded(text).unwrap_or_default()), Ok(([], _)))
 }
 
-output! {
-    /// What the SAML certificate of a domain says. All fields are null if the domain has no certificate.
-    pub struct CertificateBody as DomainCertificate {
-        /// The name of the certificate's holder, at most 1,000 characters.
-        subject: Option<String>,
-        /// The name of the certificate's issuer, at most 1,000 characters.
-        issuer: Option<String>,
-        /// When the certificate becomes valid.
-        not_before: Option<Timestamp>,
-        /// When the certificate expires.
-        not_after: Option<Timestamp>,
-        /// Whether the certificate has expired. Sign-in systems then refuse it.
-        is_expired: Option<bool>,
-    }
+/// What the SAML certificate of a domain says. All fields are null if the domain has no certificate.
+#[derive(Default, Serialize, ToSchema)]
+#[schema(as = DomainCertificate)]
+pub struct CertificateBody {
+    /// The name of the certificate's holder, at most 1,000 characters.
+    pub subject: Option<String>,
+    /// The name of the certificate's issuer, at most 1,000 characters.
+    pub issuer: Option<String>,
+    /// When the certificate becomes valid.
+    pub not_before: Option<Timestamp>,
+    /// When the certificate expires.
+    pub not_after: Option<Timestamp>,
+    /// Whether the certificate has expired. Sign-in systems then refuse it.
+    pub is_expired: Option<bool>,
 }
-
-/// The response for a domain without a certificate.
-const NO_CERTIFICATE: CertificateBody = CertificateBody {
-    subject: None,
-    issuer: None,
-    not_before: None,
-    not_after: None,
-    is_expired: None,
-};
 
 /// Returns what a stored certificate says at `now`.
 pub fn describe(text: &str, now: Timestamp) -> CertificateBody {
     let der = decoded(text).unwrap_or_default();
-    let Ok(([], certificate)) = parse_x509_certificate(&der) else { return NO_CERTIFICATE };
+    let Ok(([], certificate)) = parse_x509_certificate(&der) else {
+        return CertificateBody::default();
+    };
     let validity = certificate.validity();
     let not_after = moment(validity.not_after);
     CertificateBody {
