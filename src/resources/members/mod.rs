@@ -2,7 +2,6 @@
 
 pub mod api;
 pub mod http;
-mod level;
 
 use std::ops::ControlFlow;
 
@@ -12,8 +11,7 @@ use crate::resources::shared::prelude::*;
 use crate::resources::users::{self, EmbeddedUsers, User};
 
 use api::member_body;
-pub use api::{Filter, Orders, RECORDS, list};
-pub use level::Level;
+pub use api::{Filter, Level, Orders, RECORDS, list};
 
 /// The membership of one user in one organization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
