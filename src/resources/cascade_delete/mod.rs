@@ -131,7 +131,7 @@ fn delete_projects(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Result
 fn delete_records(tx: &mut WriteTx<'_>, parent: PendingDeletion, limit: usize) -> Result<usize> {
     let mut left = limit;
     for record in records().rev() {
-        left -= record.delete_with(tx, parent, left)?;
+        left -= record.deletes().run(tx, parent, left)?;
     }
     Ok(limit - left)
 }

@@ -117,7 +117,7 @@ impl Plan {
                 if !self.has(table, key) {
                     return Ok(());
                 }
-                match record.find_used_key(here, payload, &self.users)? {
+                match record.used_key(here, payload, &self.users)? {
                     // The organization gets another slug when it is added.
                     None | Some(Table::OrganizationsBySlug) => Ok(()),
                     Some(taken) => Err(conflict(taken, table, payload)),

@@ -35,7 +35,7 @@ pub const fn record<R: Record>() -> Registration<R> {
 type Delete<P> = fn(&mut WriteTx<'_>, P, usize) -> Result<usize>;
 
 /// How records are deleted with each kind of parent.
-struct Deletes {
+pub struct Deletes {
     organization: Option<Delete<OrganizationId>>,
     project: Option<Delete<(OrganizationId, ProjectId)>>,
     member: Option<Delete<(OrganizationId, UserId)>>,
@@ -43,7 +43,8 @@ struct Deletes {
 }
 
 impl Deletes {
-    fn run(&self, tx: &mut WriteTx<'_>, parent: PendingDeletion, limit: usize) -> Result<usize> {
+    /// Deletes up to `limit` records that a deleted parent left, and returns how many it deleted.
+    pub fn run(&self, tx: &mut WriteTx<'_>, parent: PendingDeletion, limit: usize) -> Result<usize> {
         let deleted = match parent {
             PendingDeletion::Organization(id) => {
                 self.organization.map(|delete| delete(tx, id, limit))
@@ -205,24 +206,14 @@ pub trait RegisteredRecord: Sync {
     /// Returns what marks the deletion of the record with this encoded key until the records that it leaves are
     /// deleted. Returns `None` if it leaves none.
     fn pending_deletion(&self, key: &[u8]) -> Option<PendingDeletion>;
-    /// Deletes up to `limit` records that a deleted parent left, and returns how many it deleted.
-    fn delete_with(
-        &self,
-        tx: &mut WriteTx<'_>,
-        parent: PendingDeletion,
-        limit: usize,
-    ) -> Result<usize>;
+    /// Returns how the records are deleted with their parents.
+    fn deletes(&self) -> &Deletes;
     /// Deletes the records of an account when the owner of its address takes it over.
     fn delete_with_account(&self, tx: &mut WriteTx<'_>, user: UserId) -> Result<()>;
     /// Calls `visit` with each user that the record names.
     fn each_user(&self, payload: &[u8], visit: &mut dyn FnMut(UserId)) -> Result<()>;
     /// Returns the table in which a key of a record of another installation is taken.
-    fn find_used_key(
-        &self,
-        tx: &Snapshot,
-        payload: &[u8],
-        users: &UserMap,
-    ) -> Result<Option<Table>>;
+    fn used_key(&self, tx: &Snapshot, payload: &[u8], users: &UserMap) -> Result<Option<Table>>;
     /// Adds a record of another installation. Returns the table in which a key of the record is taken, if it adds none.
     fn adopt(&self, tx: &mut WriteTx<'_>, payload: &[u8], users: &UserMap)
     -> Result<Option<Table>>;
@@ -259,13 +250,8 @@ impl<R: Record> RegisteredRecord for Registration<R> {
         R::Key::read(&mut key).map(pending)
     }
 
-    fn delete_with(
-        &self,
-        tx: &mut WriteTx<'_>,
-        parent: PendingDeletion,
-        limit: usize,
-    ) -> Result<usize> {
-        self.deletes.run(tx, parent, limit)
+    fn deletes(&self) -> &Deletes {
+        &self.deletes
     }
 
     fn delete_with_account(&self, tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
@@ -279,12 +265,7 @@ impl<R: Record> RegisteredRecord for Registration<R> {
         Ok(())
     }
 
-    fn find_used_key(
-        &self,
-        tx: &Snapshot,
-        payload: &[u8],
-        users: &UserMap,
-    ) -> Result<Option<Table>> {
+    fn used_key(&self, tx: &Snapshot, payload: &[u8], users: &UserMap) -> Result<Option<Table>> {
         find_used_key(tx, &self.arriving(payload, users)?.0)
     }
 
