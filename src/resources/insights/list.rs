@@ -7,7 +7,7 @@ use crate::resources::access_controls::shared::CallerLevels;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::dashboards::insights::{BY_SHORT_ID, Insight, Meta};
-use crate::resources::dashboards::tiles::{self, Content, MAX_LISTED, Tile};
+use crate::resources::dashboards::tiles::{self, MAX_LISTED, Tile};
 use crate::resources::shared::prelude::*;
 
 use super::InsightView;
@@ -211,10 +211,7 @@ fn walk_candidates(
             .map(|key| key.1)
             .collect(),
         (None, Some(dashboard)) => {
-            collect::<Tile, _, _>(tx, &(project, *dashboard), |tile| match tile.content {
-                Content::Insight(insight) => Some(insight),
-                Content::Text(_) => None,
-            })?
+            collect::<Tile, _, _>(tx, &(project, *dashboard), |tile| tile.content.insight())?
         }
         (None, None) => {
             let all = Window::all(Order::Ascending);

@@ -44,7 +44,12 @@ pub struct Deletes {
 
 impl Deletes {
     /// Deletes up to `limit` records that a deleted parent left, and returns how many it deleted.
-    pub fn run(&self, tx: &mut WriteTx<'_>, parent: PendingDeletion, limit: usize) -> Result<usize> {
+    pub fn run(
+        &self,
+        tx: &mut WriteTx<'_>,
+        parent: PendingDeletion,
+        limit: usize,
+    ) -> Result<usize> {
         let deleted = match parent {
             PendingDeletion::Organization(id) => {
                 self.organization.map(|delete| delete(tx, id, limit))

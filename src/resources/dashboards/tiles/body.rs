@@ -222,12 +222,10 @@ pub fn listed(tx: &dyn Raw, key: TileKey) -> Result<ListedTile> {
 pub fn require_view_of_all(tx: &dyn Raw, tenant: &InProject, dashboard: DashboardId) -> Result<()> {
     let levels = CallerLevels::<Insight>::of(tx, tenant)?;
     let mut lowest = AccessLevel::Manager;
-    let live = keys_of(tx, (tenant.project.id, dashboard), |tile| !tile.deleted)?;
-    for key in live {
-        let Some(Meta { content: Content::Insight(insight), .. }) = tx.meta::<Tile>(&key)? else {
-            continue;
-        };
-        if let Some(insight) = tx.meta::<Insight>(&(tenant.project.id, insight))? {
+    let project = tenant.project.id;
+    let live = |tile: Meta| tile.content.insight().filter(|_| !tile.deleted);
+    for insight in collect::<Tile, _, Vec<_>>(tx, &(project, dashboard), live)? {
+        if let Some(insight) = tx.meta::<Insight>(&(project, insight))? {
             lowest = lowest.min(levels.level(&insight));
         }
     }

@@ -90,6 +90,16 @@ pub enum Content {
     Text(TextId),
 }
 
+impl Content {
+    /// Returns the insight that the tile shows, if it shows one.
+    pub const fn insight(self) -> Option<InsightId> {
+        match self {
+            Self::Insight(insight) => Some(insight),
+            Self::Text(_) => None,
+        }
+    }
+}
+
 /// The stored fields of a tile.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[schema(as = TileFixed)]
@@ -110,9 +120,8 @@ pub struct Fields {
 
 /// Tiles by the insight that they show, the live ones before the deleted ones.
 pub const BY_INSIGHT: Index<Tile, (ProjectId, InsightId, bool)> =
-    Index::many(Table::TilesByInsight, |tile| match tile.meta.content {
-        Content::Insight(insight) => Some((tile.meta.project, insight, tile.meta.deleted)),
-        Content::Text(_) => None,
+    Index::many(Table::TilesByInsight, |tile| {
+        Some((tile.meta.project, tile.meta.content.insight()?, tile.meta.deleted))
     });
 /// Tiles by the text that they show. Deleted tiles are included, because they can be restored.
 pub const BY_TEXT: Index<Tile, (ProjectId, TextId)> =
@@ -131,10 +140,7 @@ impl_record!(Tile {
     indexes: [&BY_INSIGHT, &BY_TEXT],
     counts: [
         |tile| Some((tile.meta.project, tile.meta.dashboard).encoded()),
-        |tile| match tile.meta.content {
-            Content::Insight(insight) => Some(of_insight(tile.meta.project, insight).encoded()),
-            Content::Text(_) => None,
-        },
+        |tile| Some(of_insight(tile.meta.project, tile.meta.content.insight()?).encoded()),
     ],
     sums: [&WEIGHT],
     owner: |tile, _| Ok(Some(tile.meta.organization.owner())),
