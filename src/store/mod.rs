@@ -116,7 +116,8 @@ pub use reads::snapshot::Snapshot;
 pub use record::byte_usage::Owner;
 pub(crate) use record::impl_record;
 pub use record::{
-    Count, Index, Indexed, Record, RecordOf, Reference, Row, Sum, Summed, Tx, payload_of,
+    Count, Index, Indexed, Record, RecordOf, Reference, Row, Sum, Summed, Tx, continue_if,
+    payload_of,
 };
 pub use values::key::Key;
 pub use values::raw::{KeySpan, Order, Raw, Window};

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use crate::auth::authorize::AuthContext;
 use crate::resources::members::Membership;
 use crate::resources::shared::prelude::*;
-use crate::resources::shared::reading::continue_if;
 use crate::resources::users::{EmbeddedUsers, UserFilter};
 
 use super::api::EntryBody;

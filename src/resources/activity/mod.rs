@@ -16,7 +16,6 @@ use std::ops::ControlFlow;
 use crate::resources::shared::list::log_rules_of;
 use crate::resources::shared::loggable::{LogTarget, LoggedAs};
 use crate::resources::shared::prelude::*;
-use crate::resources::shared::reading::continue_if;
 use crate::resources::users;
 use crate::store::Change;
 

@@ -16,7 +16,6 @@ use std::time::Duration;
 use crate::ids::{ApiKeyId, SessionId};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::shared::prelude::*;
-use crate::resources::shared::reading::continue_if;
 use crate::resources::users::User;
 use crate::store::Snapshot;
 

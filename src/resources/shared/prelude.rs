@@ -21,7 +21,7 @@ pub(crate) use crate::input::{
 };
 pub(crate) use crate::store::{
     Index, Key, Order, Raw, Record, RecordOf, Redaction, Reference, Row, Table, Tx, Window,
-    WriteTx, impl_record,
+    WriteTx, continue_if, impl_record,
 };
 
 pub(crate) use super::access_objects::{Kind, Object};

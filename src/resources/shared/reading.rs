@@ -1,7 +1,5 @@
 //! Reads that several resources share.
 
-use std::ops::ControlFlow;
-
 use serde::Deserialize;
 
 use crate::base::error::{Error, Result};
@@ -61,9 +59,4 @@ pub fn walk_visible<R: Record, K: Key>(
 /// Parses the stored JSON of a record into those of its fields that `T` has.
 pub fn parse_fields<'r, R: Record, T: Deserialize<'r>>(row: &Row<'r, R>) -> Result<T> {
     serde_json::from_slice(row.fields).map_err(Error::internal)
-}
-
-/// Returns whether a walk continues.
-pub const fn continue_if(wanted: bool) -> ControlFlow<()> {
-    if wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }

@@ -9,7 +9,7 @@ mod impl_record;
 mod read;
 
 pub(crate) use impl_record::impl_record;
-pub use read::Tx;
+pub use read::{Tx, continue_if};
 pub(super) use read::version_under;
 
 use std::marker::PhantomData;

@@ -267,7 +267,8 @@ fn walk_span<R: Record>(
     })
 }
 
-const fn continue_if(continues: bool) -> ControlFlow<()> {
+/// Returns whether a walk continues.
+pub const fn continue_if(continues: bool) -> ControlFlow<()> {
     if continues { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
