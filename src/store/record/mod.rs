@@ -9,8 +9,8 @@ mod impl_record;
 mod read;
 
 pub(crate) use impl_record::impl_record;
-pub use read::{Tx, continue_if};
 pub(super) use read::version_under;
+pub use read::{Tx, continue_if};
 
 use std::marker::PhantomData;
 
