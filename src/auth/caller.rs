@@ -1,7 +1,6 @@
 //! The caller of a request, with the permissions of its key or session.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::base::error::{Error, Result};
@@ -13,7 +12,7 @@ use crate::resources::organizations::{self, Organization};
 use crate::resources::projects::{self, NameVisibility};
 use crate::resources::sessions::{self, LiveSession, VerifiedSession};
 use crate::resources::users;
-use crate::store::{Order, Raw, Tx, WriteTx};
+use crate::store::{Raw, Tx, WriteTx, continue_if};
 
 use super::key_cache::VerifiedKey;
 
@@ -66,15 +65,11 @@ impl Caller {
     pub fn open_memberships(&self, tx: &dyn Raw, limit: usize) -> Result<Vec<Membership>> {
         let mut open = Vec::new();
         let Some(named) = self.scoped_organizations(tx)? else {
-            tx.walk_until(&members::BY_USER, &self.user.id, 0, Order::Ascending, |row| {
+            tx.walk_from(&members::BY_USER, &self.user.id, &self.user.id, |row| {
                 if open.len() < limit && self.is_accepted(tx, &row.meta)? {
                     open.push(row.meta);
                 }
-                Ok(if open.len() < limit {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                })
+                Ok(continue_if(open.len() < limit))
             })?;
             return Ok(open);
         };

@@ -21,7 +21,7 @@ use crate::base::time::{Clock, Timestamp};
 use crate::ids::{OrganizationId, OutboxMessageId};
 use crate::leases::LeaseWatch;
 use crate::metrics::Metrics;
-use crate::store::{Order, Row, Store, Table, Tx, WakeOnCommit, Watch, WriteTx};
+use crate::store::{Row, Store, Table, Tx, WakeOnCommit, Watch, WriteTx, continue_if};
 
 use super::attempt::{MIN_LEASE, MailMetrics, OutboxSender};
 use super::compose::ComposeMail;
@@ -260,9 +260,9 @@ fn due_messages(
         if current.iter().all(|current| current.id != message.id) {
             due.push(message);
         }
-        if due.len() < MAX_READ { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        continue_if(due.len() < MAX_READ)
     };
-    tx.walk_until(&BY_DUE_AT, &(), 0, Order::Ascending, |row: Row<'_, OutboxMessage>| {
+    tx.walk_from(&BY_DUE_AT, &(), &(), |row: Row<'_, OutboxMessage>| {
         if row.meta.due_at > now {
             next_due = Some(row.meta.due_at);
             return Ok(ControlFlow::Break(()));

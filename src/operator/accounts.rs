@@ -1,7 +1,5 @@
 //! Users' accounts, and the links that sign a user in to the console.
 
-use std::ops::ControlFlow;
-
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -12,7 +10,7 @@ use crate::input::{Input, require_object};
 use crate::resources::members::{self, Membership};
 use crate::resources::users::{self, NewUser, User};
 use crate::resources::{roles, sessions};
-use crate::store::{Order, Snapshot, Tx};
+use crate::store::{Snapshot, Tx, continue_if};
 
 use super::{UserOptions, get_user, list};
 
@@ -152,11 +150,11 @@ pub(super) async fn create_link(
 /// Returns the only active user, for a command that names none.
 fn only_active_user(tx: &impl Tx) -> Result<User> {
     let mut active = Vec::new();
-    tx.walk_until(&users::BY_EMAIL, &(), 0, Order::Ascending, |row| {
+    tx.walk_from(&users::BY_EMAIL, &(), &(), |row| {
         if row.meta.is_active {
             active.push(row.into_record()?);
         }
-        Ok(if active.len() < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        Ok(continue_if(active.len() < 2))
     })?;
     match (active.pop(), active.is_empty()) {
         (Some(user), true) => Ok(user),

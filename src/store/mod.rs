@@ -116,11 +116,10 @@ pub use reads::snapshot::Snapshot;
 pub use record::byte_usage::Owner;
 pub(crate) use record::impl_record;
 pub use record::{
-    Count, Index, Indexed, Record, RecordOf, Reference, Row, Sum, Summed, Tx, continue_if,
-    payload_of,
+    Count, Index, Indexed, Record, RecordOf, Reference, Row, Sum, Summed, Tx, payload_of,
 };
 pub use values::key::Key;
-pub use values::raw::{KeySpan, Order, Raw, Window};
+pub use values::raw::{KeySpan, Order, Raw, Window, continue_if};
 pub use values::schema::Table;
 pub use values::{key, schema};
 pub use whole::backup::{Backup, SentCopy, receive, remove_incomplete_backup};

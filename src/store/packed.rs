@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{Bytes, get_value, range_of, storage_error, walk_range};
 use crate::store::values::payload::{damaged, payload_of, seal, unseal};
-use crate::store::values::raw::{KeySpan, Order, Visit, VisitValue};
+use crate::store::values::raw::{KeySpan, Order, Visit, VisitValue, continue_if};
 use crate::store::values::schema::Table;
 
 /// A block ends once its entries take more than this many bytes. So mostly two blocks fit on one page of the file.
@@ -301,7 +301,7 @@ fn block_around(
     let mut is_around = false;
     walk_block(table, first, block, &mut |entry, _| {
         is_around = entry >= key;
-        Ok(if is_around { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(continue_if(!is_around))
     })?;
     if !is_around {
         return Ok(None);

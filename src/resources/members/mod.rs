@@ -323,7 +323,7 @@ pub fn current_organization(tx: &dyn Raw, user: &users::Meta) -> Result<Option<O
         return Ok(Some(chosen));
     }
     let mut oldest = None;
-    tx.walk_until(&BY_USER, &user.id, 0, Order::Ascending, |row| {
+    tx.walk_from(&BY_USER, &user.id, &user.id, |row| {
         if !tx.exists::<Organization>(&row.meta.organization)? {
             return Ok(ControlFlow::Continue(()));
         }

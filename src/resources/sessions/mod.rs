@@ -17,7 +17,7 @@ use crate::ids::{ApiKeyId, SessionId};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::User;
-use crate::store::Snapshot;
+use crate::store::{Snapshot, continue_if};
 
 pub use api::RECORDS;
 pub use mail_code::{BrowserNonce, KnownBrowser, MailCode, render_mail};
@@ -263,7 +263,7 @@ pub fn find_ended(
     now: Timestamp,
 ) -> Result<Option<impl Fn(&mut WriteTx<'_>) -> Result<()> + Send + use<>>> {
     let mut sessions = Vec::new();
-    tx.walk_until(&BY_USER, &(), 0, Order::Ascending, |row| {
+    tx.walk_from(&BY_USER, &(), &(), |row| {
         let id = row.meta.id;
         if session_text::check_live(tx, row.meta, now)?.is_none() {
             sessions.push(id);

@@ -10,7 +10,7 @@ mod read;
 
 pub(crate) use impl_record::impl_record;
 pub(super) use read::version_under;
-pub use read::{Tx, continue_if};
+pub use read::Tx;
 
 use std::marker::PhantomData;
 

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use crate::base::error::{Error, Result};
 use crate::store::values::key::{Key, prefix_end};
 use crate::store::values::payload::{HexKey, damaged, version_of};
-use crate::store::values::raw::{KeySpan, Order, Raw, Window, read_number, read_value};
+use crate::store::values::raw::{
+    KeySpan, Order, Raw, Window, continue_if, read_number, read_value,
+};
 use crate::store::values::schema::{Table, count_key};
 
 use super::{Index, Indexed, Record, Row, split_entry};
@@ -81,21 +83,6 @@ pub trait Tx: Raw {
         walk_window::<R>(self.as_dyn(), Some(index), &prefix.encoded(), window, None, &mut visit)
     }
 
-    /// Walks the records whose index key begins with `prefix`, after the first `skip` records, until `visit` breaks.
-    fn walk_until<R: Record, K: Key, P: Key>(
-        &self,
-        index: &Index<R, K>,
-        prefix: &P,
-        skip: usize,
-        order: Order,
-        mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
-        let from = prefix.encoded();
-        let until = prefix_end(&from);
-        let span = KeySpan { from: &from, until: until.as_deref(), skip, order };
-        walk_span::<R>(self.as_dyn(), Some(index), span, false, &mut visit)
-    }
-
     /// Walks the records from `from` up to, but not including, `until`, in descending order, until `visit` breaks. The
     /// bounds are index keys, with or without the primary key behind.
     fn walk_down<R: Record, K: Key, S: Key>(
@@ -111,7 +98,7 @@ pub trait Tx: Raw {
     }
 
     /// Walks the records whose index key begins with `prefix`, starting at `from`, in ascending order, until `visit`
-    /// breaks. `from` is an index key, with or without the primary key behind.
+    /// breaks. `from` is the prefix, or an index key with or without the primary key behind.
     fn walk_from<R: Record, K: Key, P: Key, S: Key>(
         &self,
         index: &Index<R, K>,
@@ -265,11 +252,6 @@ fn walk_span<R: Record>(
     tx.raw_between(index.table(), span, &mut |key, entry| {
         visit_entry(tx, index, is_verified.then_some(key), entry, visit)
     })
-}
-
-/// Returns whether a walk continues.
-pub const fn continue_if(continues: bool) -> ControlFlow<()> {
-    if continues { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
 /// Calls `visit` with the record that an index entry points to or contains. If the key of the entry is given,

@@ -14,6 +14,11 @@ pub type VisitValue<'v> = dyn FnMut(&[u8]) -> Result<()> + 'v;
 /// Called with a key and its verified payload; decides whether the walk continues.
 pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
 
+/// Returns whether a walk continues.
+pub const fn continue_if(wanted: bool) -> ControlFlow<()> {
+    if wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
 /// What a walk visits: the keys from `from` up to, but not including, `until`.
 #[derive(Debug, Clone, Copy)]
 pub struct KeySpan<'k> {

@@ -5,7 +5,6 @@
 //!
 //! [`value_log`]: crate::store::changes::value_log
 
-use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -17,6 +16,7 @@ use crate::store::disk::file::folder_of;
 use crate::store::reads::report::Steps;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::payload::{HexKey, damaged, unseal};
+use crate::store::values::raw::continue_if;
 use crate::store::values::schema::Table;
 use crate::store::writer::Store;
 use crate::store::writer::task::Task;
@@ -171,7 +171,7 @@ impl SlicedWalk {
             slice.add(key, sealed);
             slice.has_next =
                 begun.elapsed() >= self.limit.time || slice.bytes.len() >= self.limit.bytes;
-            Ok(if slice.has_next { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            Ok(continue_if(!slice.has_next))
         })
     }
 

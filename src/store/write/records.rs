@@ -2,15 +2,13 @@
 //!
 //! The methods take types of records. What they do is compiled once, with [erased](crate::store::record::erased) types.
 
-use std::ops::ControlFlow;
-
 use crate::base::error::{Error, Result};
 use crate::store::changes::write_changes::Change;
 use crate::store::record::erased::{ErasedRecord, ErasedType, IndexEntry};
 use crate::store::record::{Index, IndexForm, Record, Row, Tx, version_under};
 use crate::store::values::key::Key;
 use crate::store::values::payload::{has_same_content, version_of};
-use crate::store::values::raw::{Order, Raw};
+use crate::store::values::raw::{Order, Raw, continue_if};
 use crate::store::values::schema::Table;
 
 use super::WriteTx;
@@ -127,7 +125,7 @@ impl WriteTx<'_> {
         let mut keys = Vec::new();
         self.raw_walk(of.table, prefix, 0, Order::Ascending, &mut |key, _| {
             keys.push(key.to_vec());
-            Ok(if keys.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            Ok(continue_if(keys.len() < limit))
         })?;
         let removed = keys.len();
         keys.into_iter().try_for_each(|key| self.remove_erased(of, key))?;
