@@ -282,11 +282,10 @@ impl ExpectedCounts {
         (key, payload): (&[u8], &[u8]),
         record: &dyn ErasedRecord,
     ) {
-        let counted = record.counts(table).into_iter().flatten().map(|count| (count, 1));
-        let summed = record.summands(tx, payload).into_iter().flatten();
+        let summed = record.summands(tx, table, payload).into_iter().flatten().flatten();
         let owner = record.owner_in(tx).ok().flatten();
         let stored = owner.map(|owner| (owner.key(), byte_usage::size(key, payload)));
-        for (key, adds) in counted.chain(summed).chain(stored) {
+        for (key, adds) in summed.chain(stored) {
             *self.0.entry(key).or_default() += adds;
         }
     }

@@ -102,14 +102,17 @@ impl dyn ErasedRecord + '_ {
         (0..).map_while(|at| self.entry(at)).collect()
     }
 
-    /// Returns the keys of all counts of a record of `table`; `None` for a count that omits the record.
-    pub fn counts(&self, table: Table) -> Vec<Option<Vec<u8>>> {
+    /// Returns what the record of `table` with this payload adds to each count, and then to each sum; `None` for a count that
+    /// omits it. A count is the sum of 1 for each record.
+    pub fn summands(
+        &self,
+        tx: &dyn Raw,
+        table: Table,
+        payload: &[u8],
+    ) -> Vec<Result<Option<Summand>>> {
         let tenants = (0..).map_while(|at| self.counted_tenant(at));
-        tenants.map(|tenant| tenant.map(|tenant| count_key(table, &tenant))).collect()
-    }
-
-    /// Returns what the record with this payload adds to each sum.
-    pub fn summands(&self, tx: &dyn Raw, payload: &[u8]) -> Vec<Result<Summand>> {
-        self.sums().iter().map(|sum| sum.summand(tx, payload)).collect()
+        let counted = tenants.map(|tenant| Ok(tenant.map(|of| (count_key(table, &of), 1))));
+        let summed = self.sums().iter().map(|sum| sum.summand(tx, payload).map(Some));
+        counted.chain(summed).collect()
     }
 }

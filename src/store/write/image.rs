@@ -17,10 +17,8 @@ pub(super) struct Image {
     payload: Vec<u8>,
     /// One for each index of the type.
     entries: Vec<IndexEntry>,
-    /// The keys of the counts that include the record, one for each count of the type.
-    counts: Vec<Option<Vec<u8>>>,
-    /// The sums that the record adds to, one for each sum of the type.
-    sums: Vec<Summand>,
+    /// What the record adds, one for each count and each sum of the type.
+    sums: Vec<Option<Summand>>,
 }
 
 impl Image {
@@ -33,8 +31,7 @@ impl Image {
     ) -> Result<Self> {
         Ok(Self {
             entries: record.entries(),
-            counts: record.counts(table),
-            sums: record.summands(tx, &payload).into_iter().collect::<Result<_>>()?,
+            sums: record.summands(tx, table, &payload).into_iter().collect::<Result<_>>()?,
             payload,
         })
     }
@@ -65,7 +62,6 @@ impl WriteTx<'_> {
         new: Option<Image>,
     ) -> Result<()> {
         self.reindex(&key, old.as_ref(), new.as_ref())?;
-        self.recount(old.as_ref(), new.as_ref())?;
         self.resum(old.as_ref(), new.as_ref())?;
         let (before, after) = (old.map(|old| old.payload), new.map(|new| new.payload));
         let change = Change { table, key, before, after };
@@ -110,29 +106,9 @@ impl WriteTx<'_> {
         Err(Error::internal(format_args!("{}: a second record under one key", table.name())))
     }
 
-    fn recount(&mut self, old: Option<&Image>, new: Option<&Image>) -> Result<()> {
-        for (before, after) in paired(old, new, |image| &image.counts) {
-            let (before, after) = (before.and_then(Option::as_ref), after.and_then(Option::as_ref));
-            if before == after {
-                continue;
-            }
-            if let Some(count) = before {
-                let number = read_number(self, Table::Counts, count)?;
-                let uncounted =
-                    || damaged(Table::Counts, &"a record exists that was never counted");
-                self.set_count(count, number.checked_sub(1).ok_or_else(uncounted)?);
-            }
-            if let Some(count) = after {
-                let number = read_number(self, Table::Counts, count)?;
-                self.set_count(count, number + 1);
-            }
-        }
-        Ok(())
-    }
-
     fn resum(&mut self, old: Option<&Image>, new: Option<&Image>) -> Result<()> {
         for (before, after) in paired(old, new, |image| &image.sums) {
-            match (before, after) {
+            match (before.and_then(Option::as_ref), after.and_then(Option::as_ref)) {
                 (Some((key, before)), Some((same, after))) if key == same => {
                     self.move_sum(key, *before, *after)?;
                 }
@@ -167,7 +143,7 @@ impl WriteTx<'_> {
         }
         let sum = read_number(self, Table::Counts, key)?;
         let moved = sum.checked_add(after).and_then(|sum| sum.checked_sub(before));
-        let missing = || damaged(Table::Counts, &"a record exists that no sum includes");
+        let missing = || damaged(Table::Counts, &"a record exists that was never counted");
         self.set_count(key, moved.ok_or_else(missing)?);
         Ok(())
     }
