@@ -203,19 +203,8 @@ pub fn entries<'s>(
     // The block of the first entry may begin before it.
     let first = block_at(source, span.from)?.map(|(stored, _)| stored.value().to_vec());
     let blocks = range_of(source, KeySpan { from: first.as_deref().unwrap_or(span.from), ..span })?;
-    let blocks = in_order(blocks.into_iter().flatten(), span.order);
+    let blocks = span.order.of(blocks.into_iter().flatten());
     Ok(blocks.flat_map(move |stored| in_span(entries_of(table, stored), span)))
-}
-
-/// Returns the entries in this order.
-pub fn in_order<'e, E: 'e>(
-    entries: impl DoubleEndedIterator<Item = E> + 'e,
-    order: Order,
-) -> Box<dyn Iterator<Item = E> + 'e> {
-    match order {
-        Order::Ascending => Box::new(entries),
-        Order::Descending => Box::new(entries.rev()),
-    }
 }
 
 fn entries_of(table: Table, stored: StoredBlock<'_>) -> Result<Vec<Entry>> {

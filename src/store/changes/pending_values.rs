@@ -10,7 +10,7 @@ use redb::{AccessGuard, ReadableTable, StorageError};
 
 use crate::base::error::Result;
 use crate::store::disk::engine::{Bytes, range_of, storage_error};
-use crate::store::packed::{self, Entry, in_order};
+use crate::store::packed::{self, Entry};
 use crate::store::values::payload::{payload_of, unseal};
 use crate::store::values::raw::{KeySpan, Order, Visit};
 use crate::store::values::schema::{PerTable, Table};
@@ -88,19 +88,12 @@ pub fn walk_merged(
     let upper = span.until.map_or(Bound::Unbounded, Bound::Excluded);
     let changed = pending.range::<[u8], _>((Bound::Included(span.from), upper));
     let (order, mut merge) = (span.order, Merge { table, skip: span.skip, visit });
-    let walked = match order {
-        _ if table.is_packed() => {
-            let stored = packed::entries(base, table, span)?;
-            merge.walk(
-                stored.map(|entry| entry.map(BaseEntry::Packed)),
-                in_order(changed, order),
-                order,
-            )
-        }
-        Order::Ascending => merge.walk(range.map(BaseEntry::of), in_order(changed, order), order),
-        Order::Descending => {
-            merge.walk(range.rev().map(BaseEntry::of), in_order(changed, order), order)
-        }
+    let changed = order.of(changed);
+    let walked = if table.is_packed() {
+        let stored = packed::entries(base, table, span)?;
+        merge.walk(stored.map(|entry| entry.map(BaseEntry::Packed)), changed, order)
+    } else {
+        merge.walk(order.of(range).map(BaseEntry::of), changed, order)
     };
     walked.map(drop)
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt::Display;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
@@ -10,7 +10,7 @@ use redb::{Database, Durability, ReadableTable, TableDefinition, WriteTransactio
 
 use crate::base::error::{Error, Result};
 use crate::store::values::payload::unseal;
-use crate::store::values::raw::{KeySpan, Order, Visit, VisitValue};
+use crate::store::values::raw::{KeySpan, Visit, VisitValue};
 use crate::store::values::schema::Table;
 
 /// The default size of redb's page cache: 64 MiB.
@@ -129,33 +129,18 @@ pub fn walk_range(
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     let Some(range) = range_of(source, span)? else { return Ok(()) };
-    let mut skip = span.skip;
-    let step = |entry: std::result::Result<_, redb::StorageError>| {
-        let (key, sealed): (redb::AccessGuard<'_, Bytes>, redb::AccessGuard<'_, Bytes>) =
-            entry.map_err(storage_error)?;
-        if let Some(left) = skip.checked_sub(1) {
-            skip = left;
-            return spend(0).map(ControlFlow::Continue);
+    for (at, entry) in span.order.of(range).enumerate() {
+        let (key, sealed) = entry.map_err(storage_error)?;
+        if at < span.skip {
+            spend(0)?;
+            continue;
         }
         spend(sealed.value().len())?;
-        visit(key.value(), unseal(table, key.value(), sealed.value())?)
-    };
-    let walked = match span.order {
-        Order::Ascending => range.map(step).try_for_each(to_control_flow),
-        Order::Descending => range.rev().map(step).try_for_each(to_control_flow),
-    };
-    match walked {
-        ControlFlow::Break(Err(error)) => Err(error),
-        ControlFlow::Break(Ok(())) | ControlFlow::Continue(()) => Ok(()),
+        if visit(key.value(), unseal(table, key.value(), sealed.value())?)?.is_break() {
+            return Ok(());
+        }
     }
-}
-
-fn to_control_flow(step: Result<ControlFlow<()>>) -> ControlFlow<Result<()>> {
-    match step {
-        Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
-        Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),
-        Err(error) => ControlFlow::Break(Err(error)),
-    }
+    Ok(())
 }
 
 thread_local! {

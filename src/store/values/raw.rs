@@ -97,6 +97,19 @@ pub enum Order {
     Descending,
 }
 
+impl Order {
+    /// Returns entries, which are given in ascending order, in this order.
+    pub(in crate::store) fn of<E>(
+        self,
+        mut entries: impl DoubleEndedIterator<Item = E>,
+    ) -> impl Iterator<Item = E> {
+        std::iter::from_fn(move || match self {
+            Self::Ascending => entries.next(),
+            Self::Descending => entries.next_back(),
+        })
+    }
+}
+
 /// The part of a list to show.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
