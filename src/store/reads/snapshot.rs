@@ -93,9 +93,7 @@ impl Snapshot {
         let opened = self.transaction.open_table(definition(table)).map_err(storage_error)?;
         Ok(cell.get_or_init(|| opened))
     }
-}
 
-impl Snapshot {
     /// Whether the file contains this table. A file of another program does not.
     pub(in crate::store) fn holds(&self, table: Table) -> Result<bool> {
         match self.transaction.open_table(definition(table)) {
@@ -134,22 +132,18 @@ impl Snapshot {
     /// Calls `visit` with every key of `table` and its verified payload, or the error of its verification.
     #[doc(hidden)]
     pub fn each(&self, table: Table, visit: &mut InspectValue<'_>) -> Result<()> {
-        if !table.is_packed() {
-            return self.each_value(table, visit);
-        }
-        self.each_value(table, &mut |key, block| match block
-            .and_then(|block| unpack(table, key, block))
-        {
-            Ok(entries) => {
-                entries.iter().try_for_each(|entry| visit(&entry.key, Ok(&entry.payload)))
+        self.each_sealed(table, &mut |key, sealed| {
+            let payload = unseal(table, key, sealed);
+            if !table.is_packed() {
+                return visit(key, payload);
             }
-            Err(error) => visit(key, Err(error)),
+            match payload.and_then(|block| unpack(table, key, block)) {
+                Ok(entries) => {
+                    entries.iter().try_for_each(|entry| visit(&entry.key, Ok(&entry.payload)))
+                }
+                Err(error) => visit(key, Err(error)),
+            }
         })
-    }
-
-    /// Calls `visit` as [`each`](Self::each) does, but with the blocks of a packed table.
-    fn each_value(&self, table: Table, visit: &mut InspectValue<'_>) -> Result<()> {
-        self.each_sealed(table, &mut |key, sealed| visit(key, unseal(table, key, sealed)))
     }
 
     /// Returns the values of `table` as rows of an origin.
@@ -194,9 +188,7 @@ impl Snapshot {
         }
         Ok(())
     }
-}
 
-impl Snapshot {
     /// Walks as [`raw_between`](Raw::raw_between) does. Calls `spend` with the size of each value before
     /// verifying it, and with 0 for each skipped key.
     pub(super) fn between_spending(
