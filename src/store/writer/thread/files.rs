@@ -193,13 +193,7 @@ fn refuse(task: Task) -> Option<()> {
         Task::Write(NextWrite { write, .. }) => write.answer(Err(closed())),
         Task::Close => return None,
         // Dropping the reply channel gives the caller 503.
-        Task::Quiesce(_)
-        | Task::ExclusiveFile(_)
-        | Task::Replace(_)
-        | Task::Inspect(_)
-        | Task::TakeRows(_)
-        | Task::Sync
-        | Task::EmptyCommit(_) => {}
+        other => drop(other),
     }
     Some(())
 }
