@@ -141,7 +141,7 @@ impl Heartbeat {
     }
 
     fn note_beat(&mut self, begun: Instant, now: Timestamp, beat: Beat) {
-        self.source.state.note_beat(begun);
+        self.source.state.beat.send_replace(Some(begun));
         self.source.state.troubles.end(&[Trouble::Writes]);
         self.known.failing = None;
         self.compare_clocks(beat.ahead(now));

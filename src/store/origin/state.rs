@@ -36,9 +36,9 @@ pub struct OriginState {
     /// Whether this process is a node: a command that opens a copy is none.
     pub is_node: AtomicBool,
     /// When the origin last said what is new.
-    asked: watch::Sender<Option<Instant>>,
+    pub asked: watch::Sender<Option<Instant>>,
     /// When the last heartbeat began that the origin took.
-    beat: watch::Sender<Option<Instant>>,
+    pub beat: watch::Sender<Option<Instant>>,
 }
 
 #[derive(Default)]
@@ -126,19 +126,9 @@ impl OriginState {
         self.is_away.store(is_away, Ordering::Release);
     }
 
-    /// Records an answer about what is new.
-    pub fn note_asked(&self) {
-        self.asked.send_replace(Some(Instant::now()));
-    }
-
     /// Returns when the origin last said what is new.
     pub fn asked_at(&self) -> Option<Instant> {
         *self.asked.borrow()
-    }
-
-    /// Records that the origin took a heartbeat, which began at `begun`.
-    pub fn note_beat(&self, begun: Instant) {
-        self.beat.send_replace(Some(begun));
     }
 
     /// Returns until when the origin is known both to answer and to take heartbeats: the time of its last answer or of

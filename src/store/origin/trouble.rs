@@ -1,6 +1,5 @@
 //! What keeps a node from serving. It is logged while it lasts, listed with the nodes, and counted.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -81,8 +80,6 @@ impl Trouble {
 pub struct Troubles {
     /// In the order of the troubles.
     current: Mutex<Vec<(Trouble, Lasting)>>,
-    /// Whether there may be any, so that a node without one takes no lock for each answer.
-    has_any: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -96,7 +93,6 @@ impl Troubles {
     /// lost, the copy with the highest number is the newest.
     pub fn note(&self, trouble: Trouble, origin: &dyn Origin, seq: u64, cause: &str) {
         let (database, node) = (origin.shown(), origin.node());
-        self.has_any.store(true, Ordering::Release);
         let mut current = self.current();
         let at = current.partition_point(|(known, _)| *known < trouble);
         if current.get(at).is_none_or(|(known, _)| *known != trouble) {
@@ -112,9 +108,6 @@ impl Troubles {
 
     /// Records that these are over, and logs it if they were not before.
     pub fn end(&self, over: &[Trouble]) {
-        if !self.has_any.load(Ordering::Acquire) {
-            return;
-        }
         let mut current = self.current();
         for trouble in over {
             let before = current.len();
@@ -123,7 +116,6 @@ impl Troubles {
                 tracing::info!("{}", trouble.end());
             }
         }
-        self.has_any.store(!current.is_empty(), Ordering::Release);
     }
 
     /// Returns what lasts, the gravest first.

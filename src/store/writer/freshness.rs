@@ -98,7 +98,7 @@ impl FreshnessThread {
             match self.ask(readers.len()) {
                 Ok(fresh) => {
                     failing = None;
-                    self.source.state.note_asked();
+                    self.source.state.asked.send_replace(Some(Instant::now()));
                     self.source.state.set_away(false);
                     self.source.state.troubles.end(&[Trouble::Copy, Trouble::Reads]);
                     self.answer(readers, Ok(fresh));
