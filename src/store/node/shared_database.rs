@@ -1,7 +1,7 @@
 //! A workspace in a shared database: opening it, founding it, and replacing its content with that of a data file, for `restore` and
 //! `import`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use redb::Database;
@@ -45,7 +45,8 @@ impl Store {
             Place::Shared { copy, .. } => {
                 let fs = FsHandle::new(file_system);
                 let open = || open_copy(fs, copy, cache, CopySource::new(connect(place)?));
-                Self::start_copy(on_thread(open)?)
+                let start = on_thread(open)?;
+                start()
             }
         }
     }
@@ -71,30 +72,15 @@ impl Store {
                     let filled = found_workspace(&fs, copy, cache, &*origin, rng, fill)?;
                     Ok((open_copy(fs, copy, cache, CopySource::new(origin))?, filled))
                 };
-                let (opened, filled) = on_thread(create)?;
-                Ok((Self::start_copy(opened)?, filled))
+                let (start, filled) = on_thread(create)?;
+                Ok((start()?, filled))
             }
         }
     }
-
-    /// Starts the store of an open copy. Must be called where the results of writes are sent from.
-    pub(in crate::store) fn start_copy(opened: OpenedCopy) -> Result<Self, OpenError> {
-        let OpenedCopy { fs, path, cache, lock, database, position, source } = opened;
-        let origin = OriginWriter::new(Arc::new(source), position);
-        Self::start(fs, &path, cache, lock, database, Some(origin))
-    }
 }
 
-/// A copy that was opened, before it is served.
-pub struct OpenedCopy {
-    fs: FsHandle,
-    path: PathBuf,
-    cache: usize,
-    lock: FileLock,
-    database: Database,
-    position: Position,
-    source: CopySource,
-}
+/// Starts the store of a copy that was opened. Call it where the results of writes are sent from.
+pub type StartCopy = Box<dyn FnOnce() -> Result<Store, OpenError> + Send>;
 
 /// Runs `work` on a thread of its own and waits for it: the methods of an origin block, and never run on a thread of an
 /// async runtime.
@@ -114,17 +100,15 @@ pub fn open_copy(
     path: &Path,
     cache: usize,
     source: CopySource,
-) -> Result<OpenedCopy, OpenError> {
+) -> Result<StartCopy, OpenError> {
     let path = follow_link(path)?;
     let lock = FileLock::acquire(&path)?;
-    let open = || {
-        file::remove_draft(&fs, &path)?;
-        copy::open(&fs, &path, cache, &source)
-    };
-    match open() {
-        Ok((database, position)) => {
-            Ok(OpenedCopy { fs, path, cache, lock, database, position, source })
-        }
+    let cleared = file::remove_draft(&fs, &path);
+    match cleared.and_then(|()| copy::open(&fs, &path, cache, &source)) {
+        Ok((database, position)) => Ok(Box::new(move || {
+            let origin = OriginWriter::new(Arc::new(source), position);
+            Store::start(fs, &path, cache, lock, database, Some(origin))
+        })),
         Err(error) => {
             lock.release();
             Err(error)

@@ -51,7 +51,7 @@ impl Shared {
     fn open(&self, name: &str) -> Result<Store, OpenError> {
         let source = CopySource::new(self.origin.clone());
         let fs = FsHandle::new(OsFileSystem::shared());
-        Store::start_copy(open_copy(fs, &self.path(name), NO_CACHE, source)?)
+        open_copy(fs, &self.path(name), NO_CACHE, source)?()
     }
 
     fn path(&self, name: &str) -> PathBuf {
