@@ -84,7 +84,7 @@ impl Steps {
 }
 
 /// How many problems are listed; further problems are only counted.
-pub const MAX_REPORTED: usize = 100;
+const MAX_REPORTED: usize = 100;
 
 /// The result of a check.
 #[derive(Debug, Default, Serialize)]

@@ -21,7 +21,7 @@ use crate::store::disk::file::builder;
 use crate::store::disk::file_names::{folder_of, unnamed_file};
 use crate::store::disk::file_system::{FileReader, FsHandle};
 use crate::store::kinds::record_registry::{ExpectedCounts, RecordRegistry, check_records};
-use crate::store::reads::report::{CheckReport, MAX_REPORTED, Progress, Steps, check_sums};
+use crate::store::reads::report::{CheckReport, Progress, Steps, check_sums};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::key::Key;
 use crate::store::values::payload::HexKey;
@@ -129,9 +129,7 @@ fn copy_values(
             steps,
             &mut |state, key, _| {
                 if !state.has(*table, key)? {
-                    let key = HexKey(key);
-                    let what = format_args!("the key {key} cannot be found by a lookup");
-                    report.problem(*table, what);
+                    report_lost(*table, key, report);
                 }
                 Ok(())
             },
@@ -204,25 +202,25 @@ pub(super) fn check_database(
 /// table's length. If a branch of the tree is lost, its keys are missing for every read.
 fn check_reachable(tx: &Snapshot, table: Table, report: &mut CheckReport) -> Result<()> {
     let (mut walked, mut last) = (0, None::<Vec<u8>>);
-    let mut astray = Vec::new();
     tx.each_sealed(table, &mut |key, _| {
         walked += 1;
         report.steps.advance();
         let follows = last.as_deref().is_none_or(|last| last < key);
-        if astray.len() < MAX_REPORTED && (!follows || !tx.has(table, key)?) {
-            astray.push(HexKey(key).to_string());
+        if !follows || !tx.has(table, key)? {
+            report_lost(table, key, report);
         }
         last = Some(key.to_vec());
         Ok(())
     })?;
-    for key in astray {
-        report.problem(table, format_args!("the key {key} cannot be found by a lookup"));
-    }
     let length = tx.len(table)?;
     if length != walked {
         report.problem(table, format_args!("{walked} keys, but the table's length is {length}"));
     }
     Ok(())
+}
+
+fn report_lost(table: Table, key: &[u8], report: &mut CheckReport) {
+    report.problem(table, format_args!("the key {} cannot be found by a lookup", HexKey(key)));
 }
 
 /// Reports a table that cannot be walked to its end, and lets the check continue. redb panics on some invalid pages.
