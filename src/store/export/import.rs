@@ -155,12 +155,13 @@ pub fn fill<R: BufRead>(
     if let Some(regenerator) = &regenerator {
         tx.put_secret(&regenerator.secret);
     }
+    let rendered = Vec::new();
     let mut import = Import {
         registry,
         header,
         counts: BTreeMap::new(),
         hasher: blake3::Hasher::new(),
-        writer: ImportWriter::new(tx, secrets, regenerator),
+        writer: ImportWriter { tx, secrets, regenerator, rendered, previous: None },
     };
     let of = header.counts.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
     let mut steps = progress.begin("importing", of);

@@ -245,24 +245,16 @@ fn replace_member(fields: &mut Value, name: &str, value: Value) {
 pub struct ImportWriter<'t> {
     pub(in crate::store) tx: WriteTx<'t>,
     /// Which secrets the export contains.
-    pub(super) secrets: IncludedSecrets,
+    pub(in crate::store) secrets: IncludedSecrets,
     /// The source of the others; `None` if the export contains all secrets.
     pub(in crate::store) regenerator: Option<Regenerator>,
     /// The current line as an export would write it.
     pub(in crate::store) rendered: Vec<u8>,
     /// The table and the key of the previous line.
-    previous: Option<(Table, Vec<u8>)>,
+    pub(in crate::store) previous: Option<(Table, Vec<u8>)>,
 }
 
-impl<'t> ImportWriter<'t> {
-    pub(in crate::store) fn new(
-        tx: WriteTx<'t>,
-        secrets: IncludedSecrets,
-        regenerator: Option<Regenerator>,
-    ) -> Self {
-        Self { tx, secrets, regenerator, rendered: Vec::new(), previous: None }
-    }
-
+impl ImportWriter<'_> {
     /// Adds a record, which has this payload.
     pub(super) fn add(
         &mut self,
