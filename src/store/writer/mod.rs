@@ -1,6 +1,5 @@
 //! The handle of a store, the thread that commits, and what they share.
 
-pub(super) mod failed_sync;
 pub(super) mod file_place;
 pub(super) mod freshness;
 pub(super) mod metrics;
