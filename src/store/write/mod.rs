@@ -1,7 +1,6 @@
 //! Changing records, and keeping their indexes, counts and sums up to date.
 
 pub(super) mod access;
-mod apply;
 mod batch;
 pub(super) mod cell;
 mod image;
