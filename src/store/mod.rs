@@ -57,7 +57,6 @@ mod changes {
     pub(super) mod file_copy;
     pub(super) mod pending_values;
     pub(super) mod value_log;
-    pub(super) mod write_changes;
 }
 
 /// What `check`, exports and imports do with a record of any type.
@@ -93,7 +92,7 @@ mod node {
 }
 
 pub(crate) use changes::batch_diff::CommitsOf;
-pub use changes::write_changes::Change;
+pub use changes::pending_values::Change;
 pub use disk::database_address::{looks_like_database_address, mask_database_addresses};
 pub use disk::file::{beside, folder_of, follow_link};
 pub use disk::file_names::give_to_owner;

@@ -7,8 +7,7 @@ use redb::{Database, ReadableTable};
 
 use crate::base::error::{Error, Result};
 use crate::store::changes::batch_diff::BatchDiff;
-use crate::store::changes::pending_values::TableChanges;
-use crate::store::changes::write_changes::{PriorValue, WriteChanges};
+use crate::store::changes::pending_values::{PriorValue, TableChanges, WriteChanges};
 use crate::store::disk::engine::{Bytes, begin, set_value, storage_error};
 use crate::store::packed;
 use crate::store::record::Record;

@@ -1,7 +1,7 @@
 //! What the store keeps beside a record: its entries in indexes, its counts, its sums, and the bytes of its owner.
 
 use crate::base::error::{Error, Result};
-use crate::store::changes::write_changes::Change;
+use crate::store::changes::pending_values::Change;
 use crate::store::record::byte_usage::Owner;
 use crate::store::record::erased::{ErasedRecord, IndexEntry};
 use crate::store::record::{IndexForm, Record, Sum, Summand, Tx, entry_payload};

@@ -15,8 +15,9 @@ use redb::WriteTransaction;
 
 use crate::base::error::{Error, Result};
 use crate::store::changes::batch_diff::BatchDiff;
-use crate::store::changes::pending_values::{PendingValue, PendingValues, walk_merged};
-use crate::store::changes::write_changes::{Change, PriorValue, WriteChanges};
+use crate::store::changes::pending_values::{
+    Change, PendingValue, PendingValues, PriorValue, WriteChanges, walk_merged,
+};
 use crate::store::disk::engine::{Bytes, definition, storage_error, walk_range};
 use crate::store::packed;
 use crate::store::record::Record;

@@ -3,7 +3,7 @@
 //! The methods take types of records. What they do is compiled once, with [erased](crate::store::record::erased) types.
 
 use crate::base::error::{Error, Result};
-use crate::store::changes::write_changes::Change;
+use crate::store::changes::pending_values::Change;
 use crate::store::record::erased::{ErasedRecord, ErasedType, IndexEntry};
 use crate::store::record::{Index, IndexForm, Record, Row, Tx, version_under};
 use crate::store::values::key::Key;
