@@ -10,6 +10,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use serde::{Deserialize, Serialize};
+
 use crate::base::error::Result;
 use crate::store::disk::engine::unavailable;
 use crate::store::disk::file_names::unnamed_file;
@@ -18,54 +20,26 @@ use crate::store::values::schema::Table;
 /// Called with a table, a key and its sealed value; `None` for a removed value.
 pub type Visitor<'t> = dyn FnMut(Table, &[u8], Option<&[u8]>) -> Result<()> + 't;
 
-/// A table, a key and its sealed value; `None` for a removed value.
-type Value = (Table, Vec<u8>, Option<Vec<u8>>);
-
-/// The byte before a stored value.
-const STORED: u8 = 1;
-/// The byte before a removed value.
-const REMOVED: u8 = 2;
-
-/// Writes a value: what it is, the index of its table in [`Table::ALL`], its key and the sealed value, each of the last two
-/// after its length.
-fn write_value(
-    out: &mut impl Write,
-    table: Table,
-    key: &[u8],
-    sealed: Option<&[u8]>,
-) -> io::Result<()> {
-    out.write_all(&[if sealed.is_some() { STORED } else { REMOVED }, table as u8])?;
-    for part in std::iter::once(key).chain(sealed) {
-        out.write_all(&(part.len() as u64).to_be_bytes())?;
-        out.write_all(part)?;
-    }
-    Ok(())
+/// A changed value, as the log has it after its length.
+#[derive(Serialize, Deserialize)]
+struct LoggedValue<'v> {
+    /// The index of the table in [`Table::ALL`].
+    table: u8,
+    #[serde(borrow, with = "serde_bytes")]
+    key: &'v [u8],
+    /// The sealed value; `None` if it was removed.
+    #[serde(borrow, with = "serde_bytes")]
+    sealed: Option<&'v [u8]>,
 }
 
-/// Reads what [`write_value`] wrote.
-fn read_value(from: &mut impl Read) -> io::Result<Value> {
-    let [what, place] = read_bytes(from)?;
-    let table = Table::ALL.get(usize::from(place)).ok_or(io::ErrorKind::InvalidData)?;
-    let key = read_text(from)?;
-    let sealed = match what {
-        STORED => Some(read_text(from)?),
-        REMOVED => None,
-        _ => return Err(io::ErrorKind::InvalidData.into()),
-    };
-    Ok((*table, key, sealed))
-}
-
-fn read_text(from: &mut impl Read) -> io::Result<Vec<u8>> {
-    let length = u64::from_be_bytes(read_bytes(from)?);
-    let mut out = Vec::new();
-    let read = from.take(length).read_to_end(&mut out)?;
-    if read as u64 == length { Ok(out) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-}
-
-fn read_bytes<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    from.read_exact(&mut bytes)?;
-    Ok(bytes)
+/// Reads the bytes of a [`LoggedValue`].
+fn read_bytes(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 8];
+    from.read_exact(&mut length)?;
+    let length = u64::from_be_bytes(length);
+    let mut bytes = Vec::new();
+    let read = from.take(length).read_to_end(&mut bytes)?;
+    if read as u64 == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 /// The values that commits changed since the log began.
@@ -87,22 +61,19 @@ struct Written {
 }
 
 impl Written {
+    fn add(&mut self, value: &LoggedValue<'_>) -> io::Result<()> {
+        let bytes = postcard::to_stdvec(value);
+        let bytes = bytes.map_err(|error| io::Error::other(error.to_string()))?;
+        self.out.write_all(&(bytes.len() as u64).to_be_bytes())?;
+        self.out.write_all(&bytes)?;
+        self.length += 8 + bytes.len() as u64;
+        Ok(())
+    }
+
     fn note(&mut self, outcome: io::Result<()>) {
         if let Err(cause) = outcome {
             self.failed.get_or_insert(cause);
         }
-    }
-}
-
-impl Write for Written {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.length += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }
 
@@ -119,7 +90,7 @@ impl ValueLog {
     pub fn add(&self, table: Table, key: &[u8], sealed: Option<&[u8]>) {
         let mut written = self.written();
         if !written.is_over && written.failed.is_none() {
-            let outcome = write_value(&mut *written, table, key, sealed);
+            let outcome = written.add(&LoggedValue { table: table as u8, key, sealed });
             written.note(outcome);
         }
     }
@@ -127,7 +98,7 @@ impl ValueLog {
     /// Ends the commit under way.
     pub fn end_commit(&self) {
         let mut written = self.written();
-        let outcome = written.flush();
+        let outcome = written.out.flush();
         written.note(outcome);
         written.committed = written.length;
     }
@@ -166,8 +137,11 @@ impl ValueLog {
         };
         let mut changes = BufReader::new(Part { file: &self.file, at: from, end });
         while !changes.fill_buf().map_err(unavailable)?.is_empty() {
-            let (table, key, sealed) = read_value(&mut changes).map_err(unavailable)?;
-            visit(table, &key, sealed.as_deref())?;
+            let bytes = read_bytes(&mut changes).map_err(unavailable)?;
+            let value: LoggedValue<'_> = postcard::from_bytes(&bytes).map_err(unavailable)?;
+            let table = Table::ALL.get(usize::from(value.table));
+            let table = table.ok_or_else(|| unavailable("a change of no table"))?;
+            visit(*table, value.key, value.sealed)?;
         }
         Ok(end)
     }
