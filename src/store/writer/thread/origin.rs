@@ -102,7 +102,9 @@ impl Writer {
                 Attempt::Done => return Ok(None),
                 Attempt::Overtaken => {
                     source.stats.numbers().overtaken += 1;
-                    self.set_batches_with_turn(BATCHES_WITH_TURN);
+                    if let Some(origin) = &mut self.origin {
+                        origin.batches_with_turn = BATCHES_WITH_TURN;
+                    }
                     if Instant::now() < until {
                         continue;
                     }
@@ -176,9 +178,9 @@ impl Writer {
         source: &'o CopySource,
     ) -> Result<(Position, Option<Box<dyn Turn + 'o>>), Fault> {
         let (mut from, mut turn) = (self.position(), None);
-        let batches_with_turn = self.origin.as_ref().map_or(0, |origin| origin.batches_with_turn);
-        if batches_with_turn > 0 {
-            self.set_batches_with_turn(batches_with_turn - 1);
+        let origin = self.origin.as_mut().filter(|origin| origin.batches_with_turn > 0);
+        if let Some(origin) = origin {
+            origin.batches_with_turn -= 1;
             let begun = Instant::now();
             let take = &mut |row| take_row(tx, row);
             let (head, taken) = source.origin.turn(from, take)?;
@@ -257,12 +259,6 @@ impl Writer {
         self.shared.stats.note_commit(BatchCommit { writes, took: begun.elapsed() });
         diff.end_commit();
         Ok(())
-    }
-
-    fn set_batches_with_turn(&mut self, batches: u32) {
-        if let Some(origin) = &mut self.origin {
-            origin.batches_with_turn = batches;
-        }
     }
 
     /// Answers the writes of the last batch that the origin had and the copy could not commit, now that it is open again.
