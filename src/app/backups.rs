@@ -43,13 +43,17 @@ pub(crate) fn create_folder(config: &BackupConfig) -> Result<Option<PathBuf>, Op
 /// disk may not be mounted.
 ///
 /// # Errors
-/// [`OpenError::HasBackups`]; also if the folder cannot be read.
+/// Also when the folder cannot be read.
 pub(crate) fn require_none(config: &BackupConfig, place: &Place) -> Result<(), OpenError> {
     let Some(folder) = &config.backup_dir else { return Ok(()) };
     let looked = |cause| OpenError::Io { doing: "look into", path: folder.clone(), cause };
     let is_backup = |name: &str| stamp(name.rsplit_once('-')?.1, BACKUP);
     match list(folder, is_backup).map_err(looked)?.pop() {
-        Some((_, backup)) => Err(OpenError::HasBackups { backup, place: place.to_string() }),
+        Some((_, backup)) => Err(OpenError::Other(format!(
+            "{place} has no data, but there is a backup of another workspace ({}); mount the disk of the data or restore the backup, \
+             or found a new workspace with `steward init`",
+            backup.display()
+        ))),
         None => Ok(()),
     }
 }

@@ -131,8 +131,13 @@ fn is_same_file(file: &File, path: &Path) -> io::Result<bool> {
 /// When the target cannot be reached: its disk may not be mounted, so nothing may be created in its place.
 pub fn follow_link(path: &Path) -> Result<PathBuf, OpenError> {
     let Ok(target) = path.read_link() else { return Ok(path.to_owned()) };
-    let path = path.to_owned();
-    path.canonicalize().map_err(|cause| OpenError::BrokenLink { path, target, cause })
+    path.canonicalize().map_err(|cause| {
+        OpenError::Other(format!(
+            "{} is a symbolic link to {}, which cannot be reached ({cause}); mount the disk of the target, or name a path that is no link",
+            path.display(),
+            target.display()
+        ))
+    })
 }
 
 /// The owner of a new file.

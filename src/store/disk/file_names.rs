@@ -52,7 +52,10 @@ pub fn publish(fs: &FsHandle, draft: &Path, data: &Path) -> Result<(), OpenError
     };
     linked.map_err(|cause| match cause.kind() {
         io::ErrorKind::AlreadyExists => OpenError::Exists(data.to_owned()),
-        _ if lacks_links(&cause) => OpenError::NoNewNames { path: data.to_owned(), cause },
+        _ if lacks_links(&cause) => OpenError::Other(format!(
+            "cannot create {}: its file system has no hard links, and no other way to give a file a name without replacing another ({cause}); use another disk",
+            data.display()
+        )),
         _ => OpenError::io("create", data)(cause),
     })
 }

@@ -14,40 +14,10 @@ pub enum OpenError {
     InUse(PathBuf),
     /// The file does not exist.
     Missing(PathBuf),
-    /// The file that a command was to read is no backup.
-    NotABackup {
-        /// The path of the file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
-    /// The folder of scheduled backups has a backup of another workspace than the new one.
-    HasBackups {
-        /// The backup.
-        backup: PathBuf,
-        /// The place of the new workspace, without a password.
-        place: String,
-    },
     /// A file to be created already exists.
     Exists(PathBuf),
-    /// The file system can give a file no name that replaces nothing.
-    NoNewNames {
-        /// The path of the file to create.
-        path: PathBuf,
-        /// The error of the last attempt.
-        cause: io::Error,
-    },
     /// The file is a mount of its own, so it cannot be replaced.
     MountPoint(PathBuf),
-    /// The path is a symbolic link whose target cannot be reached.
-    BrokenLink {
-        /// The path of the link.
-        path: PathBuf,
-        /// What the link names.
-        target: PathBuf,
-        /// Why the target cannot be reached.
-        cause: io::Error,
-    },
     /// The path names something other than a regular file, such as a folder or a device.
     NotAFile(PathBuf),
     /// The file belongs to another program.
@@ -73,15 +43,6 @@ pub enum OpenError {
         /// The message of redb.
         cause: String,
     },
-    /// redb can open the file, but its content is inconsistent.
-    Unsound {
-        /// The path of the file.
-        path: PathBuf,
-        /// The first problem.
-        problem: String,
-        /// The number of all problems.
-        count: u64,
-    },
     /// The operating system reported an error.
     Io {
         /// The attempted action, as a verb.
@@ -106,13 +67,6 @@ pub enum OpenError {
     NoWorkspace(String),
     /// The shared database already holds a workspace.
     HasWorkspace(String),
-    /// The copy is one of another workspace than the shared database holds.
-    AnotherWorkspace {
-        /// The path of the copy.
-        copy: PathBuf,
-        /// The database, without a password.
-        database: String,
-    },
     /// A setting of the connection to the shared database is not valid.
     DatabaseSetting {
         /// The database, without a password.
@@ -129,6 +83,8 @@ pub enum OpenError {
     },
     /// A rule refused the content of a new file.
     Refused(Error),
+    /// Another reason, as the whole message.
+    Other(String),
 }
 
 impl fmt::Display for OpenError {
@@ -142,33 +98,13 @@ impl fmt::Display for OpenError {
                 "{} does not exist; `steward serve` or `steward init` creates it",
                 path.display()
             ),
-            Self::NotABackup { path, problem } => {
-                write!(f, "{} {problem}; name a file that `steward backup` wrote", path.display())
-            }
-            Self::HasBackups { backup, place } => write!(
-                f,
-                "{place} has no data, but there is a backup of another workspace ({}); mount the disk of the data or restore the backup, \
-                 or found a new workspace with `steward init`",
-                backup.display()
-            ),
             Self::Exists(path) => {
                 write!(f, "{} already exists and was not changed", path.display())
             }
-            Self::NoNewNames { path, cause } => write!(
-                f,
-                "cannot create {}: its file system has no hard links, and no other way to give a file a name without replacing another ({cause}); use another disk",
-                path.display()
-            ),
             Self::MountPoint(path) => write!(
                 f,
                 "cannot replace {}: it is a mount of its own, such as a single file that is mounted into a container; mount its folder instead",
                 path.display()
-            ),
-            Self::BrokenLink { path, target, cause } => write!(
-                f,
-                "{} is a symbolic link to {}, which cannot be reached ({cause}); mount the disk of the target, or name a path that is no link",
-                path.display(),
-                target.display()
             ),
             Self::NotAFile(path) => {
                 write!(
@@ -197,11 +133,6 @@ impl fmt::Display for OpenError {
                 "{} is damaged and was left untouched ({cause}); restore it from a backup",
                 path.display()
             ),
-            Self::Unsound { path, problem, count } => write!(
-                f,
-                "nothing was written, because {} would be inconsistent ({problem}; problems in all: {count}); see `steward check`",
-                path.display()
-            ),
             Self::Io { doing, path, cause } => {
                 write!(f, "cannot {doing} {}: {cause}", path.display())
             }
@@ -223,14 +154,10 @@ impl fmt::Display for OpenError {
             Self::HasWorkspace(database) => {
                 write!(f, "{database} already holds a workspace and was not changed")
             }
-            Self::AnotherWorkspace { copy, database } => write!(
-                f,
-                "{} is a copy of another workspace than {database} holds, and was left untouched; correct --data, or move the copy away",
-                copy.display()
-            ),
             Self::DatabaseSetting { database, cause } => write!(f, "--data {database}: {cause}"),
             Self::Database { database, cause } => write!(f, "cannot use {database}: {cause}"),
             Self::Refused(error) => error.fmt(f),
+            Self::Other(text) => f.write_str(text),
         }
     }
 }
@@ -269,7 +196,8 @@ impl OpenError {
             Self::Foreign(path) => (path, "is not a Steward data file"),
             error => return error,
         };
-        Self::NotABackup { path, problem }
+        let shown = path.display();
+        Self::Other(format!("{shown} {problem}; name a file that `steward backup` wrote"))
     }
 
     pub(in crate::store) fn damaged(path: &Path, cause: &impl fmt::Display) -> Self {

@@ -198,8 +198,11 @@ fn require_same_workspace(
     if WorkspaceId::stored(&Snapshot::begin(database)?)? == found {
         return Ok(());
     }
-    let (copy, database) = (path.to_owned(), origin.shown().to_owned());
-    Err(OpenError::AnotherWorkspace { copy, database })
+    Err(OpenError::Other(format!(
+        "{} is a copy of another workspace than {} holds, and was left untouched; correct --data, or move the copy away",
+        path.display(),
+        origin.shown()
+    )))
 }
 
 /// Returns the workspace of an origin.

@@ -140,11 +140,11 @@ pub fn require_valid(
     let report = check_database(database, registry, progress)?;
     match report.problems.first() {
         None => Ok(()),
-        Some(problem) => Err(OpenError::Unsound {
-            path: path.to_owned(),
-            problem: problem.clone(),
-            count: report.problem_count,
-        }),
+        Some(problem) => Err(OpenError::Other(format!(
+            "nothing was written, because {} would be inconsistent ({problem}; problems in all: {}); see `steward check`",
+            path.display(),
+            report.problem_count
+        ))),
     }
 }
 
