@@ -6,15 +6,8 @@
 /// The version of the tables below, in the head.
 pub(super) const LAYOUT: i32 = 1;
 
-/// The number of the only row of `steward_head`.
-macro_rules! head_row {
-    () => {
-        "id = 1"
-    };
-}
-
-/// Creates the tables. The values are not compressed: most are short, and every copy reads them all. `steward_head` leaves
-/// room on its page, because each commit updates its row. Of the statements on one table, that with the strongest lock
+/// Creates the tables. The values are not compressed: most are short, and every copy reads them all. `steward_head` has one
+/// row, with the id 1, and leaves room on its page, because each commit updates the row. Of the statements on one table, that with the strongest lock
 /// comes first, so that two nodes that run them at once do not wait for each other.
 pub(super) const CREATE_TABLES: &str = r#"
 CREATE TABLE IF NOT EXISTS steward_head (
@@ -32,31 +25,23 @@ CREATE TABLE IF NOT EXISTS steward_nodes (
   name text PRIMARY KEY, release text NOT NULL, seq int8 NOT NULL, seen timestamptz NOT NULL, problem text)"#;
 
 /// The head, or no row.
-pub(super) const HEAD: &str = concat!(
-    "SELECT workspace, layout, format, seq, name, horizon FROM steward_head WHERE ",
-    head_row!()
-);
+pub(super) const HEAD: &str =
+    "SELECT workspace, layout, format, seq, name, horizon FROM steward_head WHERE id = 1";
 
 /// What changed after the commit `$1`, and the head, of one moment. There is one row if nothing changed, and
 /// [`MOST_CHANGES`] if more may have changed. As two statements they could be of two moments; as a UNION they would be planned
 /// again each time.
-pub(super) const SINCE: &str = concat!(
-    "SELECT h.format, h.horizon, h.seq, h.name, p.name AS mine, x.tab, x.k, x.v \
+pub(super) const SINCE: &str = "SELECT h.format, h.horizon, h.seq, h.name, p.name AS mine, x.tab, x.k, x.v \
      FROM steward_head h LEFT JOIN steward_commits p ON p.seq = $1 \
      LEFT JOIN (SELECT tab, k, v FROM steward_rows WHERE seq > $1 LIMIT 20001) x ON true \
-     WHERE h.",
-    head_row!()
-);
+     WHERE h.id = 1";
 
 /// The most rows of [`SINCE`]. A copy that lacks as many takes them without time limits.
 pub(super) const MOST_CHANGES: usize = 20_001;
 
 /// The part of [`SINCE`] about the head.
-pub(super) const PAST: &str = concat!(
-    "SELECT h.format, h.horizon, h.seq, h.name, p.name AS mine \
-     FROM steward_head h LEFT JOIN steward_commits p ON p.seq = $1 WHERE h.",
-    head_row!()
-);
+pub(super) const PAST: &str = "SELECT h.format, h.horizon, h.seq, h.name, p.name AS mine \
+     FROM steward_head h LEFT JOIN steward_commits p ON p.seq = $1 WHERE h.id = 1";
 
 /// The rows that changed after the commit `$1`.
 pub(super) const ROWS_SINCE: &str = "SELECT tab, k, v FROM steward_rows WHERE seq > $1";
@@ -76,18 +61,15 @@ pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// Waits for the lock of the head's row. The server serves those that wait in their order.
 pub(super) const LOCK_HEAD: &str =
-    concat!("SELECT seq, name FROM steward_head WHERE ", head_row!(), " FOR NO KEY UPDATE");
+    "SELECT seq, name FROM steward_head WHERE id = 1 FOR NO KEY UPDATE";
 
 /// The number of this session.
 pub(super) const OWN_PID: &str = "SELECT pg_backend_pid()";
 
 /// Waits for the locks that a commit and a heartbeat need for a moment.
-pub(super) const TRY_LOCKS: &str = concat!(
-    "BEGIN; SET LOCAL lock_timeout = 2000; \
-     LOCK TABLE steward_head, steward_commits, steward_rows, steward_nodes IN ROW EXCLUSIVE MODE; SELECT seq FROM steward_head WHERE ",
-    head_row!(),
-    " FOR NO KEY UPDATE; ROLLBACK"
-);
+pub(super) const TRY_LOCKS: &str = "BEGIN; SET LOCAL lock_timeout = 2000; \
+     LOCK TABLE steward_head, steward_commits, steward_rows, steward_nodes IN ROW EXCLUSIVE MODE; \
+     SELECT seq FROM steward_head WHERE id = 1 FOR NO KEY UPDATE; ROLLBACK";
 
 /// What [`BLOCKERS`] and [`WRITERS`] return of a session. Other roles may see less of it.
 macro_rules! session {
@@ -123,25 +105,18 @@ pub(super) const WRITERS: &str = concat!(
 pub(super) const TERMINATE: &str = "SELECT pg_terminate_backend($1)";
 
 /// Writes a lock that waits for nobody, and that changes nothing. Returns whether the commit `$1` has the name `$2`.
-pub(super) const CONFIRM: &str = concat!(
-    "SELECT coalesce(p.name = $2, false) OR (h.seq = $1 AND h.name = $2) \
-     FROM steward_head h LEFT JOIN steward_commits p ON p.seq = $1 WHERE h.",
-    head_row!(),
-    " FOR KEY SHARE OF h"
-);
+pub(super) const CONFIRM: &str = "SELECT coalesce(p.name = $2, false) OR (h.seq = $1 AND h.name = $2) \
+     FROM steward_head h LEFT JOIN steward_commits p ON p.seq = $1 WHERE h.id = 1 FOR KEY SHARE OF h";
 
 /// Takes a commit if the head is still the one that it names. Updates the head first: every statement locks it before any
 /// other row, so no two of them wait for each other. No row: another commit came first.
-pub(super) const COMMIT_IF_NEXT: &str = concat!(
-    "WITH moved AS (UPDATE steward_head SET seq = seq + 1, name = $6, format = $8 WHERE ",
-    head_row!(),
-    " AND seq = $4 AND name = $5 RETURNING seq), \
+pub(super) const COMMIT_IF_NEXT: &str = "WITH moved AS (UPDATE steward_head \
+             SET seq = seq + 1, name = $6, format = $8 WHERE id = 1 AND seq = $4 AND name = $5 RETURNING seq), \
      kept AS (INSERT INTO steward_commits SELECT seq, $6, $7::text, now() FROM moved), \
      put AS (INSERT INTO steward_rows SELECT t, k, v, moved.seq \
              FROM moved, unnest($1::text[], $2::bytea[], $3::bytea[]) r(t, k, v) \
              ON CONFLICT (tab, k) DO UPDATE SET v = EXCLUDED.v, seq = EXCLUDED.seq) \
-     SELECT seq FROM moved"
-);
+     SELECT seq FROM moved";
 
 /// Puts more rows into the commit `$4`, whose transaction has moved the head.
 pub(super) const PUT_MORE: &str = "INSERT INTO steward_rows \
@@ -166,21 +141,15 @@ pub(super) const FOUND_WORKSPACE: &str = "INSERT INTO steward_head (id, workspac
 pub(super) const KEEP_COMMIT: &str = "INSERT INTO steward_commits VALUES ($1, $2, $3, now())";
 
 /// Moves the head past all copies. Call it with the head locked.
-pub(super) const MOVE_HORIZON: &str = concat!(
-    "UPDATE steward_head SET seq = seq + 1, name = $1, format = $2, horizon = seq + 1 WHERE ",
-    head_row!(),
-    " RETURNING seq"
-);
+pub(super) const MOVE_HORIZON: &str = "UPDATE steward_head \
+     SET seq = seq + 1, name = $1, format = $2, horizon = seq + 1 WHERE id = 1 RETURNING seq";
 
 /// Removes all rows, without leaving a trace of them.
 pub(super) const DELETE_ROWS: &str = "DELETE FROM steward_rows";
 
 /// Moves the horizon to `$1` commits before the last one. It never moves back.
-pub(super) const ADVANCE_HORIZON: &str = concat!(
-    "UPDATE steward_head SET horizon = greatest(horizon, seq - $1) WHERE ",
-    head_row!(),
-    " RETURNING horizon"
-);
+pub(super) const ADVANCE_HORIZON: &str = "UPDATE steward_head \
+     SET horizon = greatest(horizon, seq - $1) WHERE id = 1 RETURNING horizon";
 
 /// Deletes the removed rows that every copy from the horizon `$1` on has taken.
 pub(super) const DELETE_REMOVED: &str = "DELETE FROM steward_rows WHERE v IS NULL AND seq <= $1";
