@@ -207,7 +207,8 @@ impl<W> Backlogs<W> {
             return Err(QueueFull);
         }
         let displaced = if self.waiting >= most { Some(self.evict_for(consumer)?) } else { None };
-        self.consumers.entry(consumer).or_default().waiters.push_back(waiter);
+        let new = || Backlog { used: 0, waiters: VecDeque::new(), is_ready: false };
+        self.consumers.entry(consumer).or_insert_with(new).waiters.push_back(waiter);
         self.waiting += 1;
         self.mark_ready(consumer);
         Ok(displaced)
@@ -320,12 +321,6 @@ impl<W> Backlog<W> {
     /// twice.
     fn is_idle(&self) -> bool {
         self.used == 0 && self.waiters.is_empty() && !self.is_ready
-    }
-}
-
-impl<W> Default for Backlog<W> {
-    fn default() -> Self {
-        Self { used: 0, waiters: VecDeque::new(), is_ready: false }
     }
 }
 
