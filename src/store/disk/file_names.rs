@@ -31,13 +31,9 @@ pub fn folder_of(data: &Path) -> &Path {
 /// Creates a file without a name in `folder`, or, if nothing can be created there, in the folder for temporary files: that of
 /// a backup may be read-only.
 pub fn unnamed_file(folder: &Path) -> io::Result<File> {
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     match tempfile::tempfile_in(folder) {
-        Err(cause)
-            if matches!(
-                cause.kind(),
-                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
-            ) =>
-        {
+        Err(cause) if matches!(cause.kind(), PermissionDenied | ReadOnlyFilesystem) => {
             tempfile::tempfile()
         }
         created => created,
@@ -63,13 +59,9 @@ pub fn publish(fs: &FsHandle, draft: &Path, data: &Path) -> Result<(), OpenError
 /// Whether a call failed because the file system does not have it. `exFAT`, many file systems of FUSE, of networks and Android
 /// have no hard links, and each says so in its own way.
 fn lacks_links(cause: &io::Error) -> bool {
-    matches!(
-        cause.kind(),
-        io::ErrorKind::PermissionDenied
-            | io::ErrorKind::Unsupported
-            | io::ErrorKind::InvalidInput
-            | io::ErrorKind::TooManyLinks
-    ) || Errno::from_io_error(cause) == Some(Errno::OPNOTSUPP)
+    use io::ErrorKind::{InvalidInput, PermissionDenied, TooManyLinks, Unsupported};
+    matches!(cause.kind(), PermissionDenied | Unsupported | InvalidInput | TooManyLinks)
+        || Errno::from_io_error(cause) == Some(Errno::OPNOTSUPP)
 }
 
 /// Replaces the file at `data` with the file at `new`. A crash leaves one or the other. Returns the path
