@@ -43,6 +43,20 @@ impl Store {
         let database = open_database(&fs, path, cache)?;
         Ok((Self::start(fs, path, cache, lock, database, None)?, filled))
     }
+
+    /// Opens the data file at `path` for reading. What redb writes to it stays in memory, also the migration of an older file.
+    /// The file may be on a read-only disk.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    #[doc(hidden)]
+    pub fn open_to_read(path: &Path, cache: usize) -> Result<Self, OpenError> {
+        let path = &follow_link(path)?;
+        let fs = FsHandle::new(Arc::new(ReadOnly { data: path.clone() }));
+        let lock = FileLock::acquire_shared(&fs, path)?;
+        let database = open_database(&fs, path, cache)?;
+        Self::start(fs, path, cache, lock, database, None)
+    }
 }
 
 /// Fills an empty file with a signing secret and with what `fill` writes.
@@ -57,22 +71,6 @@ pub fn fill_new<T>(
         tx.put_secret(&secret);
         fill(tx, &secret)
     })
-}
-
-impl Store {
-    /// Opens the data file at `path` for reading. What redb writes to it stays in memory, also the migration of an older file.
-    /// The file may be on a read-only disk.
-    ///
-    /// # Errors
-    /// Those of [`open`](Self::open).
-    #[doc(hidden)]
-    pub fn open_to_read(path: &Path, cache: usize) -> Result<Self, OpenError> {
-        let path = &follow_link(path)?;
-        let fs = FsHandle::new(Arc::new(ReadOnly { data: path.clone() }));
-        let lock = FileLock::acquire_shared(&fs, path)?;
-        let database = open_database(&fs, path, cache)?;
-        Self::start(fs, path, cache, lock, database, None)
-    }
 }
 
 /// The files of the operating system, of which the data file does not change. A backup is written to another file.
@@ -111,16 +109,12 @@ impl FileSystem for ReadOnly {
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        let is_own = folder == folder_of(&self.data);
         match OsFileSystem.sync_folder(folder) {
             // A file system that is always read-only has nothing to sync.
             Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => Ok(()),
             // A user that may not list the folder of the data file changes nothing there.
-            Err(cause)
-                if cause.kind() == io::ErrorKind::PermissionDenied
-                    && folder == folder_of(&self.data) =>
-            {
-                Ok(())
-            }
+            Err(cause) if is_own && cause.kind() == io::ErrorKind::PermissionDenied => Ok(()),
             synced => synced,
         }
     }

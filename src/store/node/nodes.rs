@@ -82,14 +82,7 @@ impl Store {
             problem,
         }
     }
-}
 
-/// Returns the gravest trouble of this node, as the list of nodes shows it.
-fn problem_of(source: &CopySource) -> Option<String> {
-    source.state.troubles.list().into_iter().next().map(|(_, text)| text)
-}
-
-impl Store {
     /// Begins to send heartbeats, which make this process a node of its shared database until the store is closed. A command
     /// that opens a copy for a moment sends none. A data file has no nodes.
     ///
@@ -103,6 +96,11 @@ impl Store {
         let started = spawn_thread("heartbeat", move || heartbeat.run());
         started.map(drop).map_err(OpenError::io("start a thread of", self.path()))
     }
+}
+
+/// Returns the gravest trouble of this node, as the list of nodes shows it.
+fn problem_of(source: &CopySource) -> Option<String> {
+    source.state.troubles.list().into_iter().next().map(|(_, text)| text)
 }
 
 /// What the thread needs.
