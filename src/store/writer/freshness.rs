@@ -3,6 +3,7 @@
 //! All readers that wait are answered by one question that began after they came. So a read sees every commit that was
 //! acknowledged before it, on whichever node.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak, mpsc};
 use std::time::{Duration, Instant};
 
@@ -92,15 +93,15 @@ impl FreshnessThread {
     }
 
     fn run(self) {
-        let mut failing = None::<Instant>;
-        while let Some(readers) = self.source.state.wait_for_readers(IDLE_INTERVAL) {
+        let (state, mut failing) = (&self.source.state, None::<Instant>);
+        while let Some(readers) = state.wait_for_readers(IDLE_INTERVAL) {
             let is_idle = readers.is_empty();
             match self.ask(readers.len()) {
                 Ok(fresh) => {
                     failing = None;
-                    self.source.state.asked.send_replace(Some(Instant::now()));
-                    self.source.state.set_away(false);
-                    self.source.state.troubles.end(&[Trouble::Copy, Trouble::Reads]);
+                    state.asked.send_replace(Some(Instant::now()));
+                    state.set_away(false);
+                    state.troubles.end(&[Trouble::Copy, Trouble::Reads]);
                     self.answer(readers, Ok(fresh));
                 }
                 // The copy is closed, and its writer says why.
@@ -109,24 +110,21 @@ impl FreshnessThread {
                 }
                 Err(fault) => {
                     let since = *failing.get_or_insert_with(Instant::now);
-                    if is_final(&fault)
-                        || since.elapsed() >= AWAY_AFTER
-                        || self.source.state.is_away()
-                    {
-                        self.source.state.set_away(true);
+                    if is_final(&fault) || since.elapsed() >= AWAY_AFTER || state.is_away() {
+                        state.set_away(true);
                         self.note(&fault);
                         self.answer(readers, Err(away()));
                     } else {
-                        self.source.state.put_back(readers);
+                        state.put_back(readers);
                     }
                     // Only an operator can end this. Each attempt may open a new connection.
                     let pause = if is_final(&fault) { IDLE_INTERVAL } else { RETRY_INTERVAL };
-                    if !self.source.state.pause(pause) {
+                    if !state.pause(pause) {
                         return;
                     }
                 }
             }
-            if is_idle && self.source.state.is_unsynced.load(std::sync::atomic::Ordering::Acquire) {
+            if is_idle && state.is_unsynced.load(Ordering::Acquire) {
                 self.send(Task::Sync);
             }
         }
