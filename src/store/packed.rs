@@ -138,7 +138,7 @@ impl<'e> Draft<'e> {
 }
 
 /// A key and a value as redb returns them.
-type StoredBlock<'s> =
+pub type StoredValue<'s> =
     std::result::Result<(AccessGuard<'s, Bytes>, AccessGuard<'s, Bytes>), StorageError>;
 
 /// Returns the block that contains `key`, or the last one before it.
@@ -207,7 +207,7 @@ pub fn entries<'s>(
     Ok(blocks.flat_map(move |stored| in_span(entries_of(table, stored), span)))
 }
 
-fn entries_of(table: Table, stored: StoredBlock<'_>) -> Result<Vec<Entry>> {
+fn entries_of(table: Table, stored: StoredValue<'_>) -> Result<Vec<Entry>> {
     let (key, sealed) = stored.map_err(storage_error)?;
     unpack(table, key.value(), unseal(table, key.value(), sealed.value())?)
 }

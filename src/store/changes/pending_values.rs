@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, ControlFlow};
 
-use redb::{AccessGuard, ReadableTable, StorageError};
+use redb::{AccessGuard, ReadableTable};
 
 use crate::base::error::Result;
 use crate::store::disk::engine::{Bytes, range_of, storage_error};
-use crate::store::packed::{self, Entry};
+use crate::store::packed::{self, Entry, StoredValue};
 use crate::store::record::byte_usage;
 use crate::store::values::payload::{has_same_content, payload_of, unseal};
 use crate::store::values::raw::{KeySpan, Order, Visit};
@@ -106,9 +106,7 @@ enum BaseEntry<'s> {
 }
 
 impl<'s> BaseEntry<'s> {
-    fn of(
-        stored: std::result::Result<(AccessGuard<'s, Bytes>, AccessGuard<'s, Bytes>), StorageError>,
-    ) -> Result<Self> {
+    fn of(stored: StoredValue<'s>) -> Result<Self> {
         stored.map(|(key, sealed)| Self::Value(key, sealed)).map_err(storage_error)
     }
 

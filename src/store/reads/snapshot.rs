@@ -20,8 +20,6 @@ use crate::store::values::schema::{PerTable, Table};
 pub type InspectValue<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;
 /// Called with a key and its sealed value.
 pub type InspectSealed<'v> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'v;
-/// Called with a key and its sealed value; decides whether the walk continues.
-pub type InspectSealedUntil<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
 
 /// Called when a read of the file fails.
 pub type ReadFailureHook = Box<dyn Fn() + Send + Sync>;
@@ -176,7 +174,7 @@ impl Snapshot {
         &self,
         table: Table,
         after: Option<&[u8]>,
-        visit: &mut InspectSealedUntil<'_>,
+        visit: &mut Visit<'_>,
     ) -> Result<()> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let opened = self.table(table)?;
