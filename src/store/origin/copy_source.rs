@@ -163,10 +163,8 @@ pub fn take_rows<T>(
 /// Returns all values of a snapshot as rows.
 pub fn stored_rows(snapshot: &Snapshot) -> impl Iterator<Item = Result<OriginRow>> {
     Table::ALL.iter().flat_map(move |table| {
-        let (rows, unreadable) = match snapshot.rows(*table) {
-            Ok(rows) => (Some(rows), None),
-            Err(error) => (None, Some(Err(error))),
-        };
+        let rows = snapshot.rows(*table);
+        let unreadable = rows.as_ref().err().cloned().map(Err);
         rows.into_iter().flatten().chain(unreadable)
     })
 }

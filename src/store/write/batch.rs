@@ -172,20 +172,16 @@ impl WriteTx<'_> {
             self.access_version = None;
         }
         if table.is_packed() {
-            return self.take_block(table, &key, sealed.as_deref());
+            // The changes of a batch are entries of blocks, so a block cannot wait among them.
+            set_value(self.table_mut(table)?, &key, sealed.as_deref())?;
+            self.diff.add_table(table);
+            self.diff.add(table, &key, sealed.as_deref());
+            return Ok(());
         }
         self.pending.set(table, &key, sealed);
         if self.pending.bytes > MAX_PENDING {
             self.apply()?;
         }
-        Ok(())
-    }
-
-    /// Stores a block of a packed table. The changes of a batch are entries of blocks, so a block cannot wait among them.
-    fn take_block(&mut self, table: Table, key: &[u8], sealed: Option<&[u8]>) -> Result<()> {
-        set_value(self.table_mut(table)?, key, sealed)?;
-        self.diff.add_table(table);
-        self.diff.add(table, key, sealed);
         Ok(())
     }
 
