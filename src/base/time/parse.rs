@@ -184,13 +184,8 @@ impl Rest<'_> {
             return None;
         }
         self.0 = rest;
-        Some(
-            digits
-                .bytes()
-                .chain([b'0'; 6])
-                .take(6)
-                .fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')),
-        )
+        let places = digits.bytes().chain([b'0'; 6]).take(6);
+        Some(places.fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')))
     }
 }
 

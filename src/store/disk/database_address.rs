@@ -4,19 +4,9 @@
 /// The text that replaces a password.
 pub const MASK: &str = "********";
 
-/// The keywords of PostgreSQL's connection strings that name a server, an account or a secret.
-const KEYWORDS: [&str; 10] = [
-    "host",
-    "hostaddr",
-    "port",
-    "dbname",
-    "user",
-    "password",
-    "passfile",
-    "sslmode",
-    "sslpassword",
-    "service",
-];
+/// The keywords of PostgreSQL's connection strings that name a server, an account or a secret, between spaces.
+const KEYWORDS: &str =
+    "host hostaddr port dbname user password passfile sslmode sslpassword service";
 
 /// Returns whether `text` looks like the address of a database, valid or not: a URL of any scheme, `user:password@host`, or a
 /// list such as `host=db user=ann`. A path that begins with `/`, `./` or `../` is a path, unless it has a password's place.
@@ -67,10 +57,11 @@ fn has_credentials(text: &str) -> bool {
 
 /// Whether the text has a keyword of PostgreSQL before an equals sign.
 fn has_keywords(text: &str) -> bool {
+    let is_keyword = |word: &str| KEYWORDS.split(' ').any(|known| known.eq_ignore_ascii_case(word));
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('=') {
         let word = before.trim_end().rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
-        if word.is_some_and(|word| KEYWORDS.iter().any(|known| known.eq_ignore_ascii_case(word))) {
+        if word.is_some_and(is_keyword) {
             return !is_path(text);
         }
         rest = after;

@@ -224,10 +224,8 @@ impl Sequence {
     pub fn checked(&self) -> Result<(Table, u64)> {
         let table = Table::named(&self.of).ok_or_else(|| invalid_field("meta.of", NO_TABLE))?;
         let last = Some(self.last).filter(|last| (1..=MAX_SEQUENCE).contains(last));
-        Ok((
-            table,
-            last.ok_or_else(|| invalid_field("meta.last", "is not a valid sequence number"))?,
-        ))
+        let invalid = || invalid_field("meta.last", "is not a valid sequence number");
+        Ok((table, last.ok_or_else(invalid)?))
     }
 }
 

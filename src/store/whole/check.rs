@@ -124,17 +124,13 @@ fn copy_values(
     visit: &mut Visitor<'_>,
 ) -> Result<Arc<Snapshot>> {
     for table in Table::ALL {
-        let read = walk.walk_table(
-            *table,
-            steps,
-            &mut |state, key, _| {
-                if !state.has(*table, key)? {
-                    report_lost(*table, key, report);
-                }
-                Ok(())
-            },
-            visit,
-        )?;
+        let mut find = |state: &Snapshot, key: &[u8], _: &[u8]| {
+            if !state.has(*table, key)? {
+                report_lost(*table, key, report);
+            }
+            Ok::<_, Error>(())
+        };
+        let read = walk.walk_table(*table, steps, &mut find, visit)?;
         report_errors(*table, report, |_| read);
     }
     walk.finish(Table::ALL, visit)
@@ -245,10 +241,8 @@ const COPY_BUFFER: usize = 1024 * 1024;
 /// Copies the file to an unnamed file, so that nothing is left behind.
 fn copy_unnamed(fs: &FsHandle, path: &Path) -> std::io::Result<File> {
     let mut copy = unnamed_file(folder_of(path))?;
-    std::io::copy(
-        &mut BufReader::with_capacity(COPY_BUFFER, FileReader::open(fs, path)?),
-        &mut copy,
-    )?;
+    let mut file = BufReader::with_capacity(COPY_BUFFER, FileReader::open(fs, path)?);
+    std::io::copy(&mut file, &mut copy)?;
     Ok(copy)
 }
 

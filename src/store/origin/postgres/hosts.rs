@@ -239,9 +239,7 @@ impl Privacy {
             (Self::Never, _) | (_, Host::Unix(_)) => false,
             (Self::Always, Host::Tcp(_)) => true,
             (Self::BeyondLoopback, Host::Tcp(name)) => {
-                let is_here =
-                    name.parse::<IpAddr>().map_or(name == "localhost", |ip| ip.is_loopback());
-                !is_here
+                !name.parse::<IpAddr>().map_or(name == "localhost", |ip| ip.is_loopback())
             }
         }
     }
