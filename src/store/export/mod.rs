@@ -32,7 +32,6 @@ use crate::store::values::schema::{
     CELL_KEY, FORMAT, FORMAT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, TABLES_KEY, Table,
 };
 use crate::store::whole::backup::SentCopy;
-use crate::store::whole::sliced_walk::SliceLimit;
 use crate::store::write::cell::stored_cell;
 use crate::store::writer::Store;
 
@@ -123,7 +122,7 @@ impl Store {
     pub async fn export(&self, how: ExportOptions) -> Result<Export, OpenError> {
         let walk_begun = self.begin_walk().await;
         let tables = how.tables();
-        let walk = self.begin_sliced_walk(&tables, SliceLimit::default()).await?;
+        let walk = self.begin_sliced_walk(&tables).await?;
         let put = move || {
             let _under_way = walk_begun;
             let mut steps = how.progress.begin("copying", walk.of);

@@ -111,8 +111,8 @@ fn sliced_walk_ends_with_exactly_the_values_of_one_commit() {
     let outcome = runner.run(&(steps(), writes), |(first, writes)| {
         runtime.block_on(perform(&store, first));
         let tables = Table::ALL;
-        let limit = SliceLimit { time: Duration::MAX, bytes: 1 };
-        let walk = runtime.block_on(store.begin_sliced_walk(tables, limit)).expect("begun");
+        let mut walk = runtime.block_on(store.begin_sliced_walk(tables)).expect("begun");
+        walk.limit = SliceLimit { time: Duration::MAX, bytes: 1 };
         let mut states = vec![stored(&store.snapshot().expect("open"))];
         let (mut copied, mut taken, mut writes) = (BTreeMap::new(), 0, writes);
         let values = walk.each(tables, &mut Steps::default(), &mut |table, key, sealed| {

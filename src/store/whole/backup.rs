@@ -26,7 +26,6 @@ use crate::store::values::schema::Table;
 use crate::store::writer::Store;
 
 use super::check::check_database;
-use super::sliced_walk::SliceLimit;
 
 /// A completed backup.
 #[derive(Debug, Clone, Serialize)]
@@ -57,7 +56,7 @@ impl Store {
     ) -> Result<Backup, OpenError> {
         let walk_begun = self.begin_walk().await;
         let tables = Table::backed_up();
-        let walk = self.begin_sliced_walk(&tables, SliceLimit::default()).await?;
+        let walk = self.begin_sliced_walk(&tables).await?;
         // A failed sync of the backup says nothing about the data file.
         let fs = self.fs.separate();
         let write = move || {
@@ -167,7 +166,7 @@ impl Store {
     pub async fn copy_to_unnamed(&self, progress: Progress) -> Result<File> {
         let walk_begun = self.begin_walk().await;
         let tables = Table::backed_up();
-        let walk = self.begin_sliced_walk(&tables, SliceLimit::default()).await?;
+        let walk = self.begin_sliced_walk(&tables).await?;
         let folder = folder_of(self.path()).to_owned();
         let copy = move || {
             let _under_way = walk_begun;

@@ -28,7 +28,7 @@ use crate::store::values::payload::HexKey;
 use crate::store::values::schema::Table;
 use crate::store::writer::Store;
 
-use super::sliced_walk::{SliceLimit, SlicedWalk};
+use super::sliced_walk::SlicedWalk;
 
 fn check_counts(
     tx: &Snapshot,
@@ -96,7 +96,7 @@ impl Store {
     #[doc(hidden)]
     pub async fn scrub(&self, registry: RecordRegistry, progress: Progress) -> Result<CheckReport> {
         let walk_begun = self.begin_walk().await;
-        let walk = self.begin_sliced_walk(Table::ALL, SliceLimit::default()).await?;
+        let walk = self.begin_sliced_walk(Table::ALL).await?;
         let folder = folder_of(self.path()).to_owned();
         let check = move || {
             let mut report = CheckReport::default();

@@ -28,7 +28,7 @@ use crate::store::values::schema::Table;
 use crate::store::writer::Store;
 use crate::store::writer::task::{Replacement, Task, flatten_reply};
 
-use super::sliced_walk::{SliceLimit, SlicedWalk};
+use super::sliced_walk::SlicedWalk;
 use super::space::FreeSpace;
 
 /// How long a compaction in the background waits for what is reading the whole file.
@@ -165,7 +165,7 @@ impl Store {
         progress: &Progress,
     ) -> Result<Compacted> {
         let bytes_before = self.size()?;
-        let mut walk = self.begin_sliced_walk(Table::ALL, SliceLimit::default()).await?;
+        let mut walk = self.begin_sliced_walk(Table::ALL).await?;
         // Until the copy replaces the data file, a failed sync of it says nothing about that file.
         let (fs, data) = (self.fs.separate(), self.path().to_owned());
         let path = file::beside(&data, file::COMPACTING);

@@ -30,11 +30,9 @@ pub struct SliceLimit {
     pub bytes: usize,
 }
 
-impl Default for SliceLimit {
-    fn default() -> Self {
-        Self { time: Duration::from_millis(50), bytes: 4 * 1024 * 1024 }
-    }
-}
+/// The limit, except in tests.
+const SLICE_LIMIT: SliceLimit =
+    SliceLimit { time: Duration::from_millis(50), bytes: 4 * 1024 * 1024 };
 
 /// Called with the state that has a value, its key and the sealed value.
 type InspectStored<'i> = dyn FnMut(&Snapshot, &[u8], &[u8]) -> Result<()> + 'i;
@@ -47,7 +45,7 @@ pub struct SlicedWalk {
     log: Arc<ValueLog>,
     /// How many bytes of the log were read.
     read: u64,
-    limit: SliceLimit,
+    pub limit: SliceLimit,
     /// About how many values the walk reads.
     pub of: u64,
 }
@@ -91,11 +89,7 @@ impl Slice {
 
 impl Store {
     /// Begins a walk over these tables.
-    pub(in crate::store) async fn begin_sliced_walk(
-        &self,
-        tables: &[Table],
-        limit: SliceLimit,
-    ) -> Result<SlicedWalk> {
+    pub(in crate::store) async fn begin_sliced_walk(&self, tables: &[Table]) -> Result<SlicedWalk> {
         let log = ValueLog::new(folder_of(self.path()));
         let log = Arc::new(log.map_err(unavailable)?);
         let (shared, begun) = (Arc::clone(&self.shared), Arc::clone(&log));
@@ -108,7 +102,7 @@ impl Store {
         let state = self.snapshot()?;
         // A damaged file may not tell.
         let of = catch_panic(|| state.values_of(tables)).and_then(Result::ok).unwrap_or(0);
-        Ok(SlicedWalk { store: self.clone(), generation, log, read: 0, limit, of })
+        Ok(SlicedWalk { store: self.clone(), generation, log, read: 0, limit: SLICE_LIMIT, of })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::store::reads::report;
-use crate::store::whole::sliced_walk;
 
 /// Returns what can happen to the call of this number without the batch being refused.
 fn mishaps(call: u64) -> [Event; 6] {
@@ -200,8 +199,7 @@ async fn writes_of_one_batch_run_again_together() {
 async fn backup_of_a_store_whose_batches_are_overtaken_has_no_undone_change() {
     let (shared, store) = Shared::new();
     add_thing(&store).await.expect("a write");
-    let limit = sliced_walk::SliceLimit::default();
-    let walk = store.begin_sliced_walk(Table::ALL, limit).await.expect("a walk");
+    let walk = store.begin_sliced_walk(Table::ALL).await.expect("a walk");
     for _ in 0..3 {
         shared.plan(1, Event::Overtake);
         add_thing(&store).await.expect("a write");
