@@ -14,8 +14,6 @@ use crate::store::origin::copy_source::{CopySource, stored_rows, take_turn};
 use crate::store::reads::report::{CheckReport, Progress};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::payload::HexKey;
-use crate::store::values::position::OriginRow;
-use crate::store::values::schema::Table;
 use crate::store::writer::Store;
 
 use super::shared_database::keep;
@@ -73,7 +71,7 @@ fn compare_rows(copy: &Snapshot, database: &Snapshot, report: &mut CheckReport) 
     loop {
         let order = match (&own, &other) {
             (None, None) => return Ok(()),
-            (Some(row), Some(with)) => place(row).cmp(&place(with)),
+            (Some(row), Some(with)) => (row.table, &row.key).cmp(&(with.table, &with.key)),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
         };
@@ -94,8 +92,4 @@ fn compare_rows(copy: &Snapshot, database: &Snapshot, report: &mut CheckReport) 
             other = database.next().transpose()?;
         }
     }
-}
-
-fn place(row: &OriginRow) -> (Table, &[u8]) {
-    (row.table, &row.key)
 }
