@@ -238,12 +238,17 @@ impl Writer {
                 tx.begin();
                 let stays = write.run(tx);
                 ran.push(write);
-                if tx.is_large() {
-                    self.begin_cooldown(tx.records_changed());
+                if tx.is_large()
+                    && let Some(runtime) = &self.runtime
+                    && let Some(cooldown) = self.queue.begin_cooldown(tx.records_changed())
+                {
+                    spawn_on(runtime, cooldown.wait());
                 }
                 if stays && !tx.is_discarded {
                     done.note(tx);
-                    is_last = tx.ends_batch || self.is_full(tx);
+                    // A commit of an origin has a largest size.
+                    let is_full = tx.pending_bytes() >= origin::BATCH_BYTES;
+                    is_last = tx.ends_batch || (is_full && self.origin.is_some());
                     tx.savepoint()?;
                 } else {
                     tx.rollback();
@@ -260,20 +265,6 @@ impl Writer {
             }
         }
         Ok(done)
-    }
-
-    /// Lets the write that ran keep its slot for a cooldown.
-    fn begin_cooldown(&self, records: usize) {
-        if let Some(runtime) = &self.runtime
-            && let Some(cooldown) = self.queue.begin_cooldown(records)
-        {
-            spawn_on(runtime, cooldown.wait());
-        }
-    }
-
-    /// Whether a batch for an origin has as many changes as one commit may have.
-    fn is_full(&self, tx: &WriteTx<'_>) -> bool {
-        self.origin.is_some() && tx.pending_bytes() >= origin::BATCH_BYTES
     }
 
     /// Publishes the committed state to readers.
