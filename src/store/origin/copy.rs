@@ -28,7 +28,7 @@ use crate::store::values::schema::{CELL_KEY, FORMAT, SECRET_KEY, Table};
 
 use super::copy_source::{CopySource, stored_rows, take_rows, take_turn};
 use super::trouble::not_taken;
-use super::{Fault, Origin, Take, random_name};
+use super::{Fault, Origin, random_name};
 
 /// Opens the copy at `path`, and takes what changed since. Makes the copy again if it is missing, damaged, or not of this
 /// past of the origin. If the origin is away, the copy is opened as it is. Returns its position.
@@ -124,12 +124,9 @@ fn open_existing(
 
 /// Takes what changed since `known`, in one commit of the copy. Returns the new position.
 fn catch_up(database: &Database, known: Position, source: &CopySource) -> Result<Position, Fault> {
-    let ask = |take: &mut Take<'_>| source.origin.since(known, take);
-    match take_rows(database, ask, |copy, head| store(copy, *head, source)) {
-        Err(Fault::Behind) => {
-            let ask = |take: &mut Take<'_>| source.since_far(known, take);
-            take_rows(database, ask, |copy, head| store(copy, *head, source))
-        }
+    let end = |copy: &WriteTransaction, head: &Position| store(copy, *head, source);
+    match take_rows(database, |take| source.origin.since(known, take), end) {
+        Err(Fault::Behind) => take_rows(database, |take| source.since_far(known, take), end),
         caught_up => caught_up,
     }
 }
@@ -142,8 +139,7 @@ fn make(
     source: &CopySource,
 ) -> Result<(Database, Position), OpenError> {
     fill(fs, path, cache, source, |database| {
-        let ask = |take: &mut Take<'_>| source.all(take);
-        take_rows(database, ask, |copy, head| store(copy, *head, source))
+        take_rows(database, |take| source.all(take), |copy, head| store(copy, *head, source))
     })
 }
 

@@ -114,8 +114,7 @@ pub fn take_turn<'s>(
     mut known: Position,
 ) -> Result<(Position, Box<dyn Turn + 's>), Fault> {
     loop {
-        let ask = |take: &mut Take<'_>| source.origin.turn(known, take);
-        match take_rows(database, ask, |_, _| Ok(())) {
+        match take_rows(database, |take| source.origin.turn(known, take), |_, _| Ok(())) {
             Err(Fault::Behind) => {
                 let ask = |take: &mut Take<'_>| source.origin.since_far(known, take);
                 known = take_rows(database, ask, |_, _| Ok(()))?;
