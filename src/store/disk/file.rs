@@ -15,7 +15,7 @@ use redb::{Database, DatabaseError, StorageError};
 
 use super::engine::{catch_panic, close};
 use super::file_names::{adopt, give_to_owner};
-use super::file_system::{FsFile, FsHandle, open_no_follow};
+use super::file_system::{FileSystem, FsFile, FsHandle, open_no_follow};
 use super::open_error::OpenError;
 use super::overlay::Overlay;
 
@@ -32,13 +32,13 @@ pub struct FileLock {
 impl FileLock {
     /// Locks an existing redb file. Creates no lock file beside a file that redb did not write.
     pub fn acquire_existing(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
-        open_redb_file(fs, data, Access::Write)?;
+        open_redb_file(fs, data, &|disk| disk.open(data))?;
         Self::acquire(data)
     }
 
     /// Shares the lock of an existing redb file with other readers. Creates no lock file.
     pub fn acquire_shared(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
-        open_redb_file(fs, data, Access::Read)?;
+        open_redb_file(fs, data, &|disk| disk.open_to_read(data))?;
         let path = beside(data, "lock");
         let file = match open_no_follow(OpenOptions::new().read(true), &path) {
             // It may belong to another user. A process that writes the file also locks the file itself.
@@ -298,7 +298,7 @@ pub fn inspect<T>(
 
 /// Opens the existing file at `data`. What is written to the database stays in memory.
 fn open_unchanged(fs: &FsHandle, data: &Path, cache: usize) -> Result<Database, OpenError> {
-    let file = open_redb_file(fs, data, Access::Read)?;
+    let file = open_redb_file(fs, data, &|disk| disk.open_to_read(data))?;
     let overlay = Overlay::new(file).map_err(OpenError::io("open", data))?;
     let backend = fs.separate().backend(Arc::new(overlay));
     catch_redb_panic(data, || builder(cache).create_with_backend(backend))
@@ -309,7 +309,7 @@ fn open_unchanged(fs: &FsHandle, data: &Path, cache: usize) -> Result<Database, 
 /// Syncs its name first: a crash may have interrupted its creation before that, and every write acknowledged
 /// from now on must be found under this name.
 pub fn open(fs: &FsHandle, data: &Path, cache: usize) -> Result<Database, OpenError> {
-    let file = open_redb_file(fs, data, Access::Write)?;
+    let file = open_redb_file(fs, data, &|disk| disk.open(data))?;
     sync_folder(fs, data)?;
     catch_redb_panic(data, || builder(cache).create_with_backend(fs.backend(file)))
 }
@@ -341,18 +341,11 @@ fn is_content_error(cause: &io::Error) -> bool {
 /// The first bytes of every redb file.
 const REDB_MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";
 
-/// What a file is opened for.
-#[derive(Clone, Copy)]
-enum Access {
-    Read,
-    Write,
-}
-
-/// Opens an existing file that begins with redb's magic bytes.
+/// Opens an existing file, which must begin with redb's magic bytes, by `open`.
 fn open_redb_file(
     fs: &FsHandle,
     data: &Path,
-    access: Access,
+    open: &dyn Fn(&dyn FileSystem) -> io::Result<Arc<dyn FsFile>>,
 ) -> Result<Arc<dyn FsFile>, OpenError> {
     let is_file = fs.file_system().is_file(data).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotFound => OpenError::Missing(data.to_owned()),
@@ -361,11 +354,7 @@ fn open_redb_file(
     if !is_file {
         return Err(OpenError::NotAFile(data.to_owned()));
     }
-    let opened = match access {
-        Access::Read => fs.file_system().open_to_read(data),
-        Access::Write => fs.file_system().open(data),
-    };
-    let file = opened.map_err(|cause| match cause.kind() {
+    let file = open(fs.file_system()).map_err(|cause| match cause.kind() {
         io::ErrorKind::WouldBlock => OpenError::InUse(data.to_owned()),
         _ => OpenError::io("open", data)(cause),
     })?;
