@@ -43,14 +43,6 @@ async fn run_erased(
 ) -> Result<AnyValue> {
     let (reply, answer) = oneshot::channel();
     let run = move || {
-        let _ = reply.send(work());
-    };
-    spawn(priority, run)?;
-    answer.await.map_err(Error::internal)
-}
-
-fn spawn(priority: Priority, run: impl FnOnce() + Send + 'static) -> Result<()> {
-    let run = move || {
         // On Linux this changes the calling thread only. Unoptimized builds are for tests, which wait for this work: beside
         // other programs on the machine it would hardly run.
         if !cfg!(debug_assertions)
@@ -58,7 +50,8 @@ fn spawn(priority: Priority, run: impl FnOnce() + Send + 'static) -> Result<()> 
         {
             tracing::debug!(%error, "cannot lower the priority of a thread");
         }
-        run();
+        let _ = reply.send(work());
     };
-    spawn_thread("background", run).map(drop).map_err(Error::internal)
+    spawn_thread("background", run).map(drop).map_err(Error::internal)?;
+    answer.await.map_err(Error::internal)
 }

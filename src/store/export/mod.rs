@@ -162,7 +162,17 @@ impl ExportOptions {
     /// Writes the lines of a state.
     fn lines(&self, state: &Database) -> Result<Export, OpenError> {
         let snapshot = Snapshot::begin(state)?;
-        let mut lines = ExportWriter::new(self, &snapshot, self.unnamed_file()?)?;
+        let select = self.organization.as_ref();
+        let mut lines = ExportWriter {
+            options: self,
+            state: &snapshot,
+            organization: select.map(|select| select.of(&snapshot)).transpose()?,
+            cell: stored_cell(&snapshot)?.number(),
+            out: BufWriter::new(self.unnamed_file()?),
+            hasher: blake3::Hasher::new(),
+            line: Vec::new(),
+            counts: BTreeMap::new(),
+        };
         let tables = self.tables();
         let mut steps = self.progress.begin("exporting", snapshot.values_of(&tables)?);
         lines.add_secret()?;
@@ -189,21 +199,7 @@ struct ExportWriter<'e> {
     cell: u64,
 }
 
-impl<'e> ExportWriter<'e> {
-    fn new(options: &'e ExportOptions, state: &'e Snapshot, body: File) -> Result<Self> {
-        let select = options.organization.as_ref();
-        Ok(Self {
-            options,
-            state,
-            organization: select.map(|select| select.of(state)).transpose()?,
-            cell: stored_cell(state)?.number(),
-            out: BufWriter::new(body),
-            hasher: blake3::Hasher::new(),
-            line: Vec::new(),
-            counts: BTreeMap::new(),
-        })
-    }
-
+impl ExportWriter<'_> {
     /// Adds the line of a value, if it has one.
     fn add(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<()> {
         if table == Table::Meta {
