@@ -43,10 +43,8 @@ impl CancelToken {
             return Err(Error::overloaded(RETRY_AFTER, "the client of this read disconnected"));
         }
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Err(Error::overloaded(
-                RETRY_AFTER,
-                "a read exceeded the time limit of a request",
-            ));
+            let text = "a read exceeded the time limit of a request";
+            return Err(Error::overloaded(RETRY_AFTER, text));
         }
         Ok(())
     }
@@ -66,12 +64,8 @@ impl<'s> BoundedRead<'s> {
     /// Creates a read that is cheap enough for a thread that serves requests. If it exceeds its cost limit,
     /// it fails and [`is_exceeded`](Self::is_exceeded) returns true.
     pub fn short(snapshot: &'s Snapshot) -> Self {
-        Self {
-            snapshot,
-            cancel_token: None,
-            remaining: Cell::new(MAX_SHORT_COST),
-            is_exceeded: Cell::new(false),
-        }
+        let remaining = Cell::new(MAX_SHORT_COST);
+        Self { snapshot, cancel_token: None, remaining, is_exceeded: Cell::new(false) }
     }
 
     /// Creates a read that continues until `cancel_token` is cancelled or expires. It checks the token at least
