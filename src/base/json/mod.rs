@@ -23,8 +23,8 @@ pub use read::{RESERVED_NAME, deserialize_storable, has_reserved_name, parse};
 /// The most bytes that the items of a list may have when another one is added. The text of a page is in memory.
 const MAX_ITEMS_BYTES: usize = 64 << 20;
 
-/// The characters that change the direction of text, in which displayed JSON could disguise its content, and then others that are
-/// shown as nothing or as a line break.
+/// The characters that change the direction of text, in which displayed JSON could disguise its content. Then others that
+/// are shown as nothing or as a line break.
 const INVISIBLE: &str = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\
                          \u{ad}\u{200b}\u{2028}\u{2029}\u{feff}";
 

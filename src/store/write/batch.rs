@@ -1,5 +1,5 @@
-//! One write within a batch: keeping it, undoing it, ending the batch after it, and what it adds. Then the changes of the batch are
-//! applied to redb, in the order of their keys, as are the rows of the origin that a copy takes.
+//! One write within a batch: keeping it, undoing it, ending the batch after it, and what it adds. Also applying the changes
+//! of a batch to redb, in the order of their keys, and the rows of the origin that a copy takes.
 
 use std::ops::Bound;
 

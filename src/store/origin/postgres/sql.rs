@@ -7,8 +7,8 @@
 pub(super) const LAYOUT: i32 = 1;
 
 /// Creates the tables. The values are not compressed: most are short, and every copy reads them all. `steward_head` has one
-/// row, with the id 1, and leaves room on its page, because each commit updates the row. Of the statements on one table, that with the strongest lock
-/// comes first, so that two nodes that run them at once do not wait for each other.
+/// row, with the id 1, and leaves room on its page, because each commit updates the row. Of the statements on one table,
+/// that with the strongest lock comes first, so that two nodes that run them at once do not wait for each other.
 pub(super) const CREATE_TABLES: &str = r#"
 CREATE TABLE IF NOT EXISTS steward_head (
   id int2 PRIMARY KEY CHECK (id = 1), workspace uuid NOT NULL, layout int4 NOT NULL, format int8 NOT NULL,
