@@ -105,7 +105,7 @@ fn link_old(fs: &FsHandle, data: &Path, suffix: &str) -> Result<Option<PathBuf>,
             Err(OpenError::Io { cause, .. }) if cause.kind() == io::ErrorKind::AlreadyExists => {}
             Err(OpenError::Io { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => break,
             Err(OpenError::Io { cause, .. }) if is_of_mount(&cause) => {
-                return Err(OpenError::MountPoint(data.to_owned()));
+                return Err(not_replaced(data)(cause));
             }
             Err(error) => return Err(error),
         }
@@ -123,7 +123,10 @@ pub fn not_replaced(data: &Path) -> impl FnOnce(io::Error) -> OpenError {
     let data = data.to_owned();
     move |cause| {
         if is_of_mount(&cause) {
-            OpenError::MountPoint(data)
+            OpenError::Other(format!(
+                "cannot replace {}: it is a mount of its own, such as a single file that is mounted into a container; mount its folder instead",
+                data.display()
+            ))
         } else {
             OpenError::io("replace", &data)(cause)
         }

@@ -5,7 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::Error;
-use crate::store::values::schema::FORMAT;
 
 /// Why a data file could not be opened, created or replaced. Each message is one line that says what to do.
 #[derive(Debug)]
@@ -16,8 +15,6 @@ pub enum OpenError {
     Missing(PathBuf),
     /// A file to be created already exists.
     Exists(PathBuf),
-    /// The file is a mount of its own, so it cannot be replaced.
-    MountPoint(PathBuf),
     /// The path names something other than a regular file, such as a folder or a device.
     NotAFile(PathBuf),
     /// The file belongs to another program.
@@ -26,15 +23,8 @@ pub enum OpenError {
     Newer {
         /// The path of the file.
         path: PathBuf,
-        /// The format version of the file.
-        found: u64,
-    },
-    /// The file has a table that only a newer release reads.
-    NewerTable {
-        /// The path of the file.
-        path: PathBuf,
-        /// The name of the table.
-        table: String,
+        /// Its format, or its table, that only a newer release reads.
+        what: String,
     },
     /// redb cannot open the file, for example because it was cut off.
     Damaged {
@@ -101,11 +91,6 @@ impl fmt::Display for OpenError {
             Self::Exists(path) => {
                 write!(f, "{} already exists and was not changed", path.display())
             }
-            Self::MountPoint(path) => write!(
-                f,
-                "cannot replace {}: it is a mount of its own, such as a single file that is mounted into a container; mount its folder instead",
-                path.display()
-            ),
             Self::NotAFile(path) => {
                 write!(
                     f,
@@ -118,14 +103,9 @@ impl fmt::Display for OpenError {
                 "{} is not a Steward data file and was left untouched; choose another path with --data",
                 path.display()
             ),
-            Self::Newer { path, found } => write!(
+            Self::Newer { path, what } => write!(
                 f,
-                "{} has format {found}, this release reads up to {FORMAT}; use the release that wrote it, or a newer one",
-                path.display()
-            ),
-            Self::NewerTable { path, table } => write!(
-                f,
-                "{} has the table {table} of a newer release; use the release that wrote it, or a newer one",
+                "{} has {what}; use the release that wrote it, or a newer one",
                 path.display()
             ),
             Self::Damaged { path, cause } => write!(
@@ -181,8 +161,7 @@ impl OpenError {
         let path = path.to_owned();
         match self {
             Self::Foreign(_) => Self::Foreign(path),
-            Self::Newer { found, .. } => Self::Newer { path, found },
-            Self::NewerTable { table, .. } => Self::NewerTable { path, table },
+            Self::Newer { what, .. } => Self::Newer { path, what },
             Self::Damaged { cause, .. } => Self::Damaged { path, cause },
             error => error,
         }

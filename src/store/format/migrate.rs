@@ -65,7 +65,8 @@ pub fn format_of(database: &Database, path: &Path) -> Result<u64, OpenError> {
     let found = stored_format(&snapshot).map_err(unreadable)?;
     let found = found.filter(|found| *found > 0).ok_or_else(foreign)?;
     if found > schema::FORMAT {
-        return Err(OpenError::Newer { path: path.to_owned(), found });
+        let what = format!("format {found}, this release reads up to {}", schema::FORMAT);
+        return Err(OpenError::Newer { path: path.to_owned(), what });
     }
     Ok(found)
 }
@@ -91,7 +92,8 @@ fn has_all_tables(database: &Database, path: &Path) -> Result<bool, OpenError> {
     let mut names = noted.iter().flat_map(|names| names.lines());
     match names.find(|name| Table::with_name(name).is_none()) {
         Some(table) => {
-            Err(OpenError::NewerTable { path: path.to_owned(), table: table.to_owned() })
+            let what = format!("the table {table} of a newer release");
+            Err(OpenError::Newer { path: path.to_owned(), what })
         }
         None => Ok(has_all),
     }

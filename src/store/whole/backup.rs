@@ -246,7 +246,7 @@ impl<R: Read> SentCopy<R> {
 
 fn require_this_release(database: &Database, path: &Path) -> Result<(), OpenError> {
     match is_of_this_release(database, path) {
-        Ok(false) | Err(OpenError::Newer { .. } | OpenError::NewerTable { .. }) => {
+        Ok(false) | Err(OpenError::Newer { .. }) => {
             let text = "the server is a different release; run the command with the same release";
             Err(Error::invalid("another_release", text).into())
         }
