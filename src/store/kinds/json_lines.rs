@@ -52,17 +52,6 @@ pub enum Redaction<R: Record> {
     },
 }
 
-impl<R: Record> Redaction<R> {
-    pub(super) fn erased(&self) -> ErasedRedaction {
-        match *self {
-            Self::Open => ErasedRedaction::Open,
-            Self::Whole => ErasedRedaction::Whole,
-            Self::Member { name, regenerate } => ErasedRedaction::Member { name, regenerate },
-            Self::Meta { .. } => ErasedRedaction::Meta,
-        }
-    }
-}
-
 /// A [`Redaction`] without the type of record.
 #[derive(Clone, Copy)]
 pub enum ErasedRedaction {

@@ -151,7 +151,12 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
     }
 
     fn redaction(&self) -> ErasedRedaction {
-        self.0.erased()
+        match self.0 {
+            Redaction::Open => ErasedRedaction::Open,
+            Redaction::Whole => ErasedRedaction::Whole,
+            Redaction::Member { name, regenerate } => ErasedRedaction::Member { name, regenerate },
+            Redaction::Meta { .. } => ErasedRedaction::Meta,
+        }
     }
 
     fn write_meta(&self, payload: &[u8], is_hidden: bool, out: &mut Vec<u8>) -> Result<()> {

@@ -105,7 +105,17 @@ impl Store {
             first.position = origin.position;
         }
         let source = origin.as_ref().map(|origin| Arc::clone(&origin.source));
-        let shared = Arc::new(Shared::new(first, source.clone()));
+        let shared = Arc::new(Shared {
+            snapshot: ArcSwapOption::from_pointee(first),
+            ready: AtomicBool::new(true),
+            place: FilePlace::default(),
+            generation: AtomicU64::new(0),
+            access_version: AtomicU64::new(0),
+            stats: WriterStats::default(),
+            value_logs: ValueLogs::default(),
+            origin: source.clone(),
+            watchers: Watchers::default(),
+        });
         shared.place.note(&fs, path);
         let runtime = Handle::try_current().ok();
         if let Some(source) = source {
@@ -289,21 +299,6 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The state of a file that was opened, with its first snapshot.
-    pub fn new(first: Snapshot, origin: Option<Arc<CopySource>>) -> Self {
-        Self {
-            snapshot: ArcSwapOption::from_pointee(first),
-            ready: AtomicBool::new(true),
-            place: FilePlace::default(),
-            generation: AtomicU64::new(0),
-            access_version: AtomicU64::new(0),
-            stats: WriterStats::default(),
-            value_logs: ValueLogs::default(),
-            origin,
-            watchers: Watchers::default(),
-        }
-    }
-
     /// Stops all reads and writes.
     pub fn close(&self) {
         self.ready.store(false, Ordering::Release);
