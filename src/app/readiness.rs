@@ -49,14 +49,13 @@ impl Probe {
         let store = store.clone();
         spawn(async move {
             let mut proving = pin!(store.probe_commit());
-            let proven = match timeout(PROBE_TIMEOUT, &mut proving).await {
-                Ok(proven) => proven,
-                Err(_) => {
-                    tracing::warn!(limit = ?PROBE_TIMEOUT, "no write was accepted in time; the service is not ready for writes");
-                    let proven = proving.await;
-                    tracing::info!(taken = proven.is_ok(), "writes are accepted again");
-                    proven
-                }
+            let proven = if let Ok(proven) = timeout(PROBE_TIMEOUT, &mut proving).await {
+                proven
+            } else {
+                tracing::warn!(limit = ?PROBE_TIMEOUT, "no write was accepted in time; the service is not ready for writes");
+                let proven = proving.await;
+                tracing::info!(taken = proven.is_ok(), "writes are accepted again");
+                proven
             };
             tell.send_replace(Some(proven.is_ok()));
         });

@@ -159,7 +159,9 @@ pub(super) async fn restore(place: &Place, file: PathBuf) -> Result<Value, Failu
                 return backend::request(server, &restore, Progress::silent()).await;
             }
         },
-        place => run_blocking(move || prepared.upload(&place, &stamp, &progress_bar())).await??,
+        place @ Place::Shared { .. } => {
+            run_blocking(move || prepared.upload(&place, &stamp, &progress_bar())).await??
+        }
     };
     Ok(serde_json::to_value(restored).map_err(Error::internal)?)
 }

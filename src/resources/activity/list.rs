@@ -6,7 +6,6 @@ use crate::auth::authorize::AuthContext;
 use crate::resources::members::Membership;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::{EmbeddedUsers, UserFilter};
-use crate::store::continue_if;
 
 use super::api::EntryBody;
 use super::visibility::{EntityRef, LogScope, Visibility, shows_to};

@@ -17,7 +17,7 @@ use crate::resources::shared::list::log_rules_of;
 use crate::resources::shared::loggable::{LogTarget, LoggedAs};
 use crate::resources::shared::prelude::*;
 use crate::resources::users;
-use crate::store::{Change, continue_if};
+use crate::store::Change;
 
 pub use api::RECORDS;
 use api::Scope;

@@ -17,7 +17,7 @@ use crate::ids::{ApiKeyId, SessionId};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::shared::prelude::*;
 use crate::resources::users::User;
-use crate::store::{Snapshot, continue_if};
+use crate::store::Snapshot;
 
 pub use api::RECORDS;
 pub use mail_code::{BrowserNonce, KnownBrowser, MailCode, render_mail};

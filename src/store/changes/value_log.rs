@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde::{Deserialize, Serialize};
+use serde_bytes::Bytes;
 
 use crate::base::error::Result;
 use crate::store::disk::engine::unavailable;
@@ -25,11 +26,11 @@ pub type Visitor<'t> = dyn FnMut(Table, &[u8], Option<&[u8]>) -> Result<()> + 't
 struct LoggedValue<'v> {
     /// The index of the table in [`Table::ALL`].
     table: u8,
-    #[serde(borrow, with = "serde_bytes")]
-    key: &'v [u8],
+    #[serde(borrow)]
+    key: &'v Bytes,
     /// The sealed value; `None` if it was removed.
-    #[serde(borrow, with = "serde_bytes")]
-    sealed: Option<&'v [u8]>,
+    #[serde(borrow)]
+    sealed: Option<&'v Bytes>,
 }
 
 /// Reads the bytes of a [`LoggedValue`].
@@ -90,7 +91,11 @@ impl ValueLog {
     pub fn add(&self, table: Table, key: &[u8], sealed: Option<&[u8]>) {
         let mut written = self.written();
         if !written.is_over && written.failed.is_none() {
-            let outcome = written.add(&LoggedValue { table: table as u8, key, sealed });
+            let outcome = written.add(&LoggedValue {
+                table: table as u8,
+                key: Bytes::new(key),
+                sealed: sealed.map(Bytes::new),
+            });
             written.note(outcome);
         }
     }
@@ -141,7 +146,7 @@ impl ValueLog {
             let value: LoggedValue<'_> = postcard::from_bytes(&bytes).map_err(unavailable)?;
             let table = Table::ALL.get(usize::from(value.table));
             let table = table.ok_or_else(|| unavailable("a change of no table"))?;
-            visit(*table, value.key, value.sealed)?;
+            visit(*table, value.key, value.sealed.map(|sealed| &**sealed))?;
         }
         Ok(end)
     }

@@ -341,11 +341,14 @@ fn is_content_error(cause: &io::Error) -> bool {
 /// The first bytes of every redb file.
 const REDB_MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";
 
+/// Opens a file of a file system.
+type OpenFile<'o> = dyn Fn(&dyn FileSystem) -> io::Result<Arc<dyn FsFile>> + 'o;
+
 /// Opens an existing file, which must begin with redb's magic bytes, by `open`.
 fn open_redb_file(
     fs: &FsHandle,
     data: &Path,
-    open: &dyn Fn(&dyn FileSystem) -> io::Result<Arc<dyn FsFile>>,
+    open: &OpenFile<'_>,
 ) -> Result<Arc<dyn FsFile>, OpenError> {
     let is_file = fs.file_system().is_file(data).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotFound => OpenError::Missing(data.to_owned()),

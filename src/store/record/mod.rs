@@ -9,8 +9,8 @@ mod impl_record;
 mod read;
 
 pub(crate) use impl_record::impl_record;
-pub(super) use read::version_under;
 pub use read::Tx;
+pub(super) use read::version_under;
 
 use std::marker::PhantomData;
 

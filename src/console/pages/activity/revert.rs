@@ -1,7 +1,7 @@
 //! The entries of a page that the session can revert, the question before a change is reverted or an object is restored, and the
 //! one request that does it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 
 use crate::console::pages::people::People;
 use crate::console::pages::prelude::*;
@@ -227,13 +227,16 @@ pub(super) async fn revertible(
             revertible.push(false);
             continue;
         };
-        if !schemas.contains_key(&update.gate()) {
-            let is_admitted = request.api.may(&update).await?;
-            let schema = || update.body_schema(&request.api.table);
-            schemas.insert(update.gate(), is_admitted.then(schema).transpose()?);
-        }
-        let schema = schemas.get(&update.gate()).and_then(Option::as_ref);
-        revertible.push(schema.is_some_and(|schema| Reversal::of(entry, schema).is_some()));
+        let schema = match schemas.entry(update.gate()) {
+            hash_map::Entry::Occupied(known) => known.into_mut(),
+            hash_map::Entry::Vacant(place) => {
+                let is_admitted = request.api.may(&update).await?;
+                let schema = || update.body_schema(&request.api.table);
+                place.insert(is_admitted.then(schema).transpose()?)
+            }
+        };
+        revertible
+            .push(schema.as_ref().is_some_and(|schema| Reversal::of(entry, schema).is_some()));
     }
     Ok(revertible)
 }

@@ -157,7 +157,8 @@ impl Steps {
         ) else {
             return Ok(None);
         };
-        let is_dismissed = user["has_seen_product_intro_for"].get(DISMISSED).is_some();
+        let seen = user.get("has_seen_product_intro_for");
+        let is_dismissed = seen.and_then(|seen| seen.get(DISMISSED)).is_some();
         let base = format!("/console/organizations/{organization}/");
         let has_invited = found.member_count > 1 || invites > 0;
         let steps = [

@@ -294,8 +294,8 @@ async fn edit(request: SignedIn) -> PageResult {
         let refusal = INSIGHT.refusal_of(&request, &object, &insight.body).await?;
         (form.refused_for(refusal), insight.body)
     };
-    let on: Vec<u64> =
-        insight["dashboards"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
+    let on = insight.get("dashboards").and_then(Value::as_array).into_iter().flatten();
+    let on: Vec<u64> = on.filter_map(Value::as_u64).collect();
     let form = offer_dashboards(&request, &object.tenant, form, &on).await?;
     let page = FormPage::new("Edit the insight", form).below(object.list(), "Insights");
     page.show(&request).await

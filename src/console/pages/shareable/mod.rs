@@ -157,7 +157,8 @@ impl ShareableKind {
         let resource = self.objects.noun;
         let path = format!("/api/projects/{project}/resource_access_controls/?resource={resource}");
         if let Some(on_all) = request.api.get(&path).await.read_if_allowed::<Value>()? {
-            return Ok(on_all["user_access_level"].as_str().is_some_and(is_editor));
+            let level = on_all.get("user_access_level").and_then(Value::as_str);
+            return Ok(level.is_some_and(is_editor));
         }
         let create = Write::new(self.create, [project]).body(json!({}));
         let refusal = request.api.dry_run(&create).await?;
