@@ -118,7 +118,7 @@ macro_rules! named_values {
     }) => {
         $(#[$attribute])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[derive(serde::Serialize, serde::Deserialize)]
+        #[derive(serde::Deserialize)]
         $visibility enum $name {
             $($(#[$of_value])* #[serde(rename = $text)] $value,)+
         }

@@ -17,7 +17,7 @@ choices! {
 
 named_values! {
     /// The level that access rules grant on a resource. A higher level includes the lower ones.
-    #[derive(ToSchema)]
+    #[derive(Serialize, ToSchema)]
     pub enum AccessLevel {
         /// No access, not even to view.
         None = "none",

@@ -16,7 +16,7 @@ use super::{Meta, Project, Settings};
 
 named_values! {
     /// The level of a grant. Levels are ordered from no access to the most.
-    #[derive(ToSchema)]
+    #[derive(Serialize, ToSchema)]
     pub enum GrantLevel {
         /// No access. The grant is stored and shown, but has no effect.
         None = "none",

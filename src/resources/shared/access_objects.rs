@@ -13,6 +13,7 @@ named_values! {
     ///
     /// Keys contain the position in this list: kinds are only appended, never removed.
     #[allow(missing_docs, reason = "the names say what the kinds are")]
+    #[derive(serde::Serialize)]
     pub enum Kind {
         Action = "action",
         ActivityLog = "activity_log",

@@ -8,8 +8,8 @@ use crate::http::prelude::*;
 use crate::ids::{UUID_PATTERN, UserUuid};
 use crate::input::ParsedWithKept;
 use crate::resources::members::{self, Membership};
-use crate::resources::organizations::http::{
-    self as organizations, BasicOrganization, MAX_PROJECTS, OrganizationBody, write_basic_of,
+use crate::resources::organizations::http::body::{
+    self as organization_body, BasicOrganization, MAX_PROJECTS, OrganizationBody, write_basic_of,
     write_full,
 };
 use crate::resources::projects;
@@ -89,7 +89,7 @@ fn is_expensive(tx: &dyn Raw, caller: &Caller) -> Result<bool> {
         return Ok(true);
     }
     let current = members::current_organization(tx, &caller.user)?;
-    current.map_or(Ok(false), |id| organizations::is_expensive(tx, id))
+    current.map_or(Ok(false), |id| organization_body::is_expensive(tx, id))
 }
 
 /// Returns what `@current` refers to after the update: the organization and project in the request, or else the stored

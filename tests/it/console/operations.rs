@@ -35,7 +35,7 @@ fn paths(text: &str) -> BTreeSet<String> {
 
 /// Returns the paths of the lists of the collections that a source declares.
 fn lists(text: &str) -> Vec<String> {
-    let declared = Regex::new(r#"&collection\("(\w+)", "(\w+)","#).expect("a pattern");
+    let declared = Regex::new(r#"&Collection \{\s*tenants: "(\w+)",\s*name: "(\w+)","#).expect("a pattern");
     let path = |found: regex::Captures<'_>| format!("/api/{}/{{}}/{}/", &found[1], &found[2]);
     declared.captures_iter(text).map(path).collect()
 }

@@ -12,6 +12,7 @@ use crate::resources::shared::prelude::*;
 
 named_values! {
     /// A service that exports are sent to.
+    #[derive(Serialize)]
     pub enum Service {
         /// Amazon S3 or a compatible service.
         S3 = "S3",
