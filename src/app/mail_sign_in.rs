@@ -209,7 +209,7 @@ impl MailSender {
                 }
                 Err(failure) => {
                     self.failed.increment(1);
-                    let error = failure.redacted();
+                    let error = failure.redacted(&to);
                     tracing::warn!(%user, attempt, %error, "could not send a sign-in mail");
                 }
             }

@@ -251,7 +251,7 @@ impl OutboxSender {
         match self.mailer.send(*id, to, content, self.clock.now()).await {
             Ok(_) => Outcome::Accepted,
             Err(failure) => {
-                let (unsure, error) = (failure.may_be_delivered, failure.redacted());
+                let (unsure, error) = (failure.may_be_delivered, failure.redacted(to));
                 tracing::warn!(outbox_message = %id, %organization, attempts, unsure, %error, "could not send a mail");
                 Outcome::Failed { unsure, reason: failure.reason }
             }

@@ -43,8 +43,24 @@ fn unquote(local: &str) -> String {
     std::iter::from_fn(next).collect()
 }
 
+/// Replaces each `address` in `line` with `[address]`, ignoring case.
+pub(super) fn mask(line: &str, address: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        if let Some(after) = strip_prefix_ignore_case(rest, address) {
+            out.push_str("[address]");
+            rest = after;
+        } else {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    out
+}
+
 /// Replaces every address in `line` with `[address]`.
-pub(super) fn mask_addresses(line: &str) -> String {
+pub(super) fn mask_all(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(at) = rest.find('@') {
@@ -80,6 +96,17 @@ fn domain_length(text: &str) -> usize {
     text[..text.len() - rest].trim_end_matches('.').len()
 }
 
+/// Returns the rest of `text` after `prefix`, ignoring case, or `None` if `text` does not start with it.
+fn strip_prefix_ignore_case<'t>(text: &'t str, prefix: &str) -> Option<&'t str> {
+    let mut rest = text.chars();
+    for expected in prefix.chars() {
+        if !rest.next()?.to_lowercase().eq(expected.to_lowercase()) {
+            return None;
+        }
+    }
+    Some(rest.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -105,6 +132,14 @@ mod tests {
     }
 
     #[test]
+    fn email_address_is_masked_in_any_case() {
+        let line = "550 <ann@x.example>: no; ANN@X.EXAMPLE, anna@x.example, Ann@x.exampl";
+        let masked = "550 <[address]>: no; [address], anna@x.example, Ann@x.exampl";
+        assert_eq!(mask(line, "Ann@x.example"), masked);
+        assert_eq!(mask("550 Ann@BÜCHER.example", "ann@bücher.example"), "550 [address]");
+    }
+
+    #[test]
     fn every_address_in_a_line_is_masked() {
         for (line, masked) in [
             ("550 5.1.1 <ann@x.example> is unknown.", "550 5.1.1 <[address]> is unknown."),
@@ -117,7 +152,7 @@ mod tests {
             ("451 4.3.0 come back later", "451 4.3.0 come back later"),
             ("", ""),
         ] {
-            assert_eq!(mask_addresses(line), masked);
+            assert_eq!(mask_all(line), masked);
         }
     }
 
@@ -177,7 +212,7 @@ mod tests {
 
         #[test]
         fn masked_text_contains_no_at_sign(text in "\\PC{0,40}|[@\\[\\]\"\\\\a. é]{0,20}") {
-            prop_assert!(!mask_addresses(&text).contains('@'));
+            prop_assert!(!mask_all(&text).contains('@'));
         }
 
         #[test]

@@ -23,7 +23,7 @@ use crate::ids::OutboxMessageId;
 use crate::net::trust_anchors::{client_config, read_certificates, system_certificates};
 
 use super::compose::{MailContent, NOT_COMPOSED, format_mail, to_ascii_address};
-use super::mailbox::mask_addresses;
+use super::mailbox::mask_all;
 use super::wire::{self, Failure, SendError};
 
 /// The timeout of the last reply, as a multiple of the usual one. It is longer, because the server may send a mail on
@@ -181,7 +181,7 @@ impl Mailer {
         match (failure, failure.status()) {
             (Failure::Mail(_), Some(code)) => {
                 let said = self.hide_secrets(&format!("{code} {}", failure.text()));
-                to_short_line(&mask_addresses(&said))
+                to_short_line(&mask_all(&said))
             }
             _ => NO_CONNECTION.to_owned(),
         }

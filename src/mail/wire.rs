@@ -20,7 +20,8 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::config::{Protection, SmtpUrl};
 
-use super::mailbox::mask_addresses;
+use super::compose::to_ascii_address;
+use super::mailbox::mask;
 
 /// An error of the SMTP dialogue.
 #[derive(Debug)]
@@ -238,9 +239,11 @@ impl SendError {
         Self { line: line.into(), reason: reason.to_owned(), may_be_delivered: false }
     }
 
-    /// Returns the line for the log, without addresses.
-    pub fn redacted(&self) -> String {
-        mask_addresses(&self.line)
+    /// Returns the line for the log, with the recipient's address masked.
+    pub fn redacted(&self, to: &str) -> String {
+        let written = to_ascii_address(to).map(|address| address.to_string());
+        let known = written.as_deref().into_iter().chain([to]).filter(|known| !known.is_empty());
+        known.fold(self.line.clone(), |line, address| mask(&line, address))
     }
 }
 
