@@ -163,6 +163,13 @@ impl Everything {
         let private = format!("/api/projects/{}/", self.noted(made)["id"]);
         self.workspace.set_rule(&private, Some(ANN), "member").await;
         self.workspace.set_rule_on_all("dashboard", Some(ANN), "viewer").await;
+        self.workspace.set_rule_on_all("insight", None, "editor").await;
+        let roles = self.workspace.organization("roles/");
+        let role = owner.post(&roles, json!({ "name": "Guests" })).await.ok();
+        let rule = json!({ "role": role["id"], "access_level": "member" });
+        owner.put(&format!("{private}access_controls/"), rule).await.ok();
+        let rule = json!({ "role": role["id"], "resource": "dashboard", "access_level": "editor" });
+        owner.put(&self.workspace.project("resource_access_controls/"), rule).await.ok();
         let web = owner.get(&self.workspace.project("")).await.ok();
         self.noted(web);
         let config = json!({ "url": "https://in.example", "token": "SECRET-token" });
