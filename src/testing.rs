@@ -148,7 +148,7 @@ pub mod router {
     pub use crate::router::{router, routes};
 }
 pub mod secret {
-    pub use crate::base::secret::Seed;
+    pub use crate::base::secret::{Seed, SeedSource};
 }
 pub mod state {
     pub use crate::app::{ImportedOrganization, PageKey};

@@ -276,7 +276,7 @@ impl App {
         let now = self.now();
         let mail = self.0.mail_worker.as_ref().map(MailWorker::on_commit);
         let wakes = [Some(self.0.maintenance.on_commit()), mail];
-        let end = WriteEnd { seed: Seed::generate(), now, allowance, dry_run, wakes };
+        let end = WriteEnd { seed: self.seed(), now, allowance, dry_run, wakes };
         let write = move |tx: &mut WriteTx<'_>| {
             let (author, response) = rule(tx, now)?;
             end.run(tx, &author)?;

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::app::rate_limit::MailClass;
 use crate::base::error::{Error, Result};
-use crate::base::secret::Seed;
+use crate::base::secret::SeedSource;
 use crate::base::tasks::spawn;
 use crate::base::time::Clock;
 use crate::config::Config;
@@ -71,6 +71,7 @@ impl MailSignIn {
         let mails = MailSender {
             mailer: mailer?,
             clock: config.clock.clone(),
+            seeds: config.seeds.for_background(),
             unsent: Arc::new(Semaphore::new(MAX_UNSENT_MAILS)),
             sending: Semaphore::new(MAX_CONCURRENT_MAILS),
             sent: metrics.counter(Series::MAILS_SENT, &[]),
@@ -101,7 +102,7 @@ impl App {
         let service = self.0.mail_sign_in.as_ref().ok_or_else(Error::not_found)?;
         let email = Email::read(&email.into())?;
         self.rate_limiter().check_mail_request(ip_address)?;
-        let nonce = BrowserNonce::generate(&mut Seed::generate().rng());
+        let nonce = BrowserNonce::generate(&mut self.seed().rng());
         let request = MailRequest { nonce, email, ip_address, known_browsers };
         if service.requests.try_send(request).is_err() {
             tracing::error!("dropped a request for a sign-in mail: too many wait");
@@ -125,7 +126,7 @@ impl App {
     async fn store_mail_request(&self, request: MailRequest) -> Result<()> {
         let may_send = self.count_mail(&*self.store().fresh().await?, &request)?;
         let MailRequest { nonce, email, ip_address, .. } = request;
-        let code = MailCode::generate(&mut Seed::generate().rng());
+        let code = MailCode::generate(&mut self.seed().rng());
         let keys = &self.0.signing.sessions;
         let browser = keys.browser_digest(&nonce);
         let code_digest = keys.mail_code_digest(&browser, &code);
@@ -170,6 +171,7 @@ impl App {
 struct MailSender {
     mailer: Mailer,
     clock: Clock,
+    seeds: SeedSource,
     unsent: Arc<Semaphore>,
     sending: Semaphore,
     sent: Counter,
@@ -194,7 +196,7 @@ impl MailSender {
 
     async fn send(&self, recipient: MailRecipient, content: MailContent) {
         let MailRecipient { user, email: to, expires_at } = recipient;
-        let id = OutboxMessageId(Seed::generate().rng().uuid(self.clock.now()));
+        let id = OutboxMessageId(self.seeds.draw().rng().uuid(self.clock.now()));
         for attempt in 1..=MAX_ATTEMPTS {
             let Ok(turn) = self.sending.acquire().await else { return };
             let now = self.clock.now();

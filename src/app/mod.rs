@@ -141,9 +141,9 @@ impl App {
             maintenance::begin_as_node(&store, &config, is_server, served_mailer.is_some())?;
         let mail_worker = served_mailer.clone().map(|mailer| {
             let mails = Arc::new(InviteMails { links: signing.links.clone() });
-            let (store, clock, lease) =
-                (store.clone(), config.clock.clone(), leases.watch(Duty::Mail));
-            MailWorker::start(store, clock, mailer, mails, lease, &config.metrics)
+            let (clock, seeds) = (config.clock.clone(), config.seeds.for_background());
+            let lease = leases.watch(Duty::Mail);
+            MailWorker::start(store.clone(), clock, seeds, mailer, mails, lease, &config.metrics)
         });
         let sign_in_mailer = served_mailer.filter(|_| config.console_mail_login);
         let (mail_sign_in, requests) = MailSignIn::of(sign_in_mailer, &config).unzip();
@@ -286,12 +286,17 @@ impl App {
         self.0.clock.now()
     }
 
+    /// Returns the seed of one change.
+    pub(crate) fn seed(&self) -> Seed {
+        self.0.config.seeds.draw()
+    }
+
     /// Creates and hashes a new API key, or a new secret for the key `id`.
     ///
     /// # Errors
     /// 500 if Argon2 fails, which it does not for secrets of this crate.
     pub(crate) fn issue_key(&self, id: Option<ApiKeyId>) -> Result<IssuedKey> {
-        let mut rng = Seed::generate().rng();
+        let mut rng = self.seed().rng();
         let id = id.unwrap_or_else(|| ApiKeyId(rng.uuid(self.now())));
         IssuedKey::generate(&self.0.tag_key, id, &mut rng)
     }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::base::error::{Error, Result};
-use crate::base::secret::Seed;
 use crate::base::tasks::run_blocking;
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::ids::{OrganizationId, ProjectId};
@@ -64,7 +63,7 @@ impl App {
         let (staged, records, plan) = prepared;
         let (lines, secrets) = (staged.lines, staged.secrets);
         let (organization, now) = (plan.organization, self.now());
-        let attempt = Attempt { organization, id: Seed::generate().rng().uuid(now) };
+        let attempt = Attempt { organization, id: self.seed().rng().uuid(now) };
         self.store().write(move |tx| attempt.begin(tx, now)).await?;
         let batches = Batches::new(Arc::clone(&plan), records);
         let slug = match self.add_batches(batches, attempt, (lines, &progress)).await {
@@ -105,8 +104,8 @@ impl App {
         store.refresh().await?;
         let secret = store.signing_secret()?;
         let folder = folder_of(store.path()).to_owned();
+        let draw = self.seed().rng();
         let read = move || {
-            let draw = Seed::generate().rng();
             let how = (&record_registry(), select as _);
             StagedExport::read(from, &folder, how, (secret, draw), &progress)
         };

@@ -1,7 +1,7 @@
 //! Signing in to the console and out again. Log lines name the session and the user, never a secret.
 
 use crate::base::error::{Error, Result};
-use crate::base::secret::{Seed, encode_base62};
+use crate::base::secret::encode_base62;
 use crate::base::time::Timestamp;
 use crate::fair::fair_queue::Consumer;
 use crate::ids::UserId;
@@ -121,7 +121,7 @@ impl App {
         replaced: Option<&VerifiedSession>,
         rule: CreateSession,
     ) -> Result<SessionText> {
-        let text = SessionText::generate(&mut Seed::generate().rng(), self.now());
+        let text = SessionText::generate(&mut self.seed().rng(), self.now());
         let options = WriteOptions::of_small_write(Consumer::from_address(client.ip_address));
         let new = NewSession::new(&self.0.signing.sessions, &text, client, replaced);
         let write =
@@ -153,7 +153,7 @@ impl App {
     /// 400 if the user is deactivated, 404 if it does not exist; 503 if the transaction cannot be committed.
     #[doc(hidden)]
     pub async fn create_sign_in_link(&self, user: UserId, is_operator: bool) -> Result<NewLink> {
-        let code = encode_base62(&Seed::generate().rng().bytes());
+        let code = encode_base62(&self.seed().rng().bytes());
         let digest = self.code_digest(&code);
         let create =
             self.operate(move |tx, now| sessions::create_link(tx, digest, user, is_operator, now));

@@ -11,7 +11,7 @@ use serde::Serialize;
 use sha2::Sha256;
 
 use crate::base::error::{Error, Result};
-use crate::base::secret::{Purpose, Seed, SigningSecret};
+use crate::base::secret::{Purpose, SigningSecret};
 use crate::base::tasks::spawn;
 use crate::ids::ProjectId;
 use crate::resources::activity;
@@ -82,7 +82,7 @@ impl App {
     /// This process switches to the new keys while it serves no requests, so the keys always match the data file. With a
     /// shared database, each node switches when its copy gets the new secret.
     pub(crate) async fn rotate_secrets(&self) -> Result<usize> {
-        let (now, seed, signing) = (self.now(), Seed::generate(), self.0.signing.clone());
+        let (now, seed, signing) = (self.now(), self.seed(), self.0.signing.clone());
         let rotated = self.store().exclusive_write(
             move |tx| {
                 let mut rng = seed.rng();

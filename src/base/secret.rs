@@ -1,6 +1,8 @@
 //! Random values, and the subkeys of a data file's signing secret.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hkdf::Hkdf;
 use rand::rngs::StdRng;
@@ -29,32 +31,85 @@ impl Seed {
 
     /// Returns the values of this seed, starting with the first.
     pub fn rng(&self) -> SeededRng {
-        SeededRng(StdRng::from_seed(self.0))
+        SeededRng { random: StdRng::from_seed(self.0), time_of_ids: None }
+    }
+
+    /// Returns the values of this seed with ids that do not depend on the time: all have the timestamp `time`.
+    pub fn rng_at(&self, time: Timestamp) -> SeededRng {
+        SeededRng { time_of_ids: Some(time), ..self.rng() }
+    }
+}
+
+impl From<[u8; 32]> for Seed {
+    fn from(seed: [u8; 32]) -> Self {
+        Self(seed)
+    }
+}
+
+/// Where a service takes its seeds from: the system, or a number, with which it takes the same seeds in each run.
+#[derive(Debug, Clone, Default)]
+pub struct SeedSource(Option<Numbered>);
+
+/// One of the sequences of seeds of a number.
+#[derive(Debug, Clone)]
+struct Numbered {
+    number: u64,
+    sequence: u64,
+    drawn: Arc<AtomicU64>,
+}
+
+impl SeedSource {
+    /// Creates the source of a number.
+    pub fn numbered(number: u64) -> Self {
+        Self(Some(Numbered { number, sequence: 0, drawn: Arc::default() }))
+    }
+
+    /// Returns a source for the work in the background, whose seeds do not depend on how many this one has returned.
+    #[must_use]
+    pub fn for_background(&self) -> Self {
+        let other = |own: &Numbered| Numbered { sequence: 1, drawn: Arc::default(), ..*own };
+        Self(self.0.as_ref().map(other))
+    }
+
+    /// Returns the next seed.
+    pub fn draw(&self) -> Seed {
+        let Some(Numbered { number, sequence, drawn }) = &self.0 else { return Seed::generate() };
+        let place = drawn.fetch_add(1, Ordering::Relaxed);
+        let mut seed = [0; 32];
+        for (part, value) in seed.chunks_exact_mut(8).zip([*number, *sequence, place]) {
+            part.copy_from_slice(&value.to_be_bytes());
+        }
+        Seed(seed)
     }
 }
 
 /// A stream of random values, drawn from a [`Seed`].
-pub struct SeededRng(StdRng);
+pub struct SeededRng {
+    random: StdRng,
+    /// The timestamp of all ids, if they do not have that of their creation.
+    time_of_ids: Option<Timestamp>,
+}
 
 impl SeededRng {
     /// Returns a version 7 UUID with the timestamp `now`.
     pub fn uuid(&mut self, now: Timestamp) -> Uuid {
         let mut random = [0; 10];
-        self.0.fill_bytes(&mut random);
-        uuid::Builder::from_unix_timestamp_millis(now.millis(), &random).into_uuid()
+        self.random.fill_bytes(&mut random);
+        let time = self.time_of_ids.unwrap_or(now);
+        uuid::Builder::from_unix_timestamp_millis(time.millis(), &random).into_uuid()
     }
 
     /// Returns 32 random bytes.
     pub fn bytes(&mut self) -> [u8; 32] {
         let mut bytes = [0; 32];
-        self.0.fill_bytes(&mut bytes);
+        self.random.fill_bytes(&mut bytes);
         bytes
     }
 
     /// Returns a salt for Argon2.
     pub fn salt(&mut self) -> [u8; 16] {
         let mut salt = [0; 16];
-        self.0.fill_bytes(&mut salt);
+        self.random.fill_bytes(&mut salt);
         salt
     }
 
@@ -63,7 +118,7 @@ impl SeededRng {
     pub fn short_id(&mut self) -> String {
         loop {
             let mut bytes = [0; 16];
-            self.0.fill_bytes(&mut bytes);
+            self.random.fill_bytes(&mut bytes);
             let digits = encode_base62_u128(u128::from_be_bytes(bytes));
             let id: String = digits.chars().skip(14).collect();
             if id.contains(|c: char| c.is_ascii_alphabetic()) {

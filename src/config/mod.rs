@@ -14,6 +14,7 @@ use ipnet::IpNet;
 use url::{Host, Url};
 
 use crate::base::error::Error;
+use crate::base::secret::SeedSource;
 use crate::base::time::Clock;
 use crate::metrics::Metrics;
 use crate::store::file_system::{FileSystem, OsFileSystem};
@@ -170,6 +171,10 @@ pub struct Config {
     /// The source of the current time.
     #[arg(skip)]
     pub clock: Clock,
+
+    /// The source of ids, keys and tokens.
+    #[arg(skip)]
+    pub seeds: SeedSource,
 
     /// The file system of the data file.
     #[arg(skip = OsFileSystem::shared())]

@@ -3,7 +3,6 @@
 pub(crate) use crate::app::{App, ReadAccess, WriteAccess};
 pub(crate) use crate::auth::{Caller, Global, InOrganization, InProject, Requirements};
 pub(crate) use crate::base::error::{Error, Result};
-pub(crate) use crate::base::secret::Seed;
 pub(crate) use crate::base::time::Timestamp;
 pub(crate) use crate::exchange::etag::Versioned;
 pub(crate) use crate::exchange::response::{ApiResponse, ApiResult};

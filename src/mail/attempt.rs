@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use crate::base::error::{Error, Result};
-use crate::base::secret::Seed;
+use crate::base::secret::{Seed, SeedSource};
 use crate::base::tasks::run_blocking;
 use crate::base::time::{Clock, Timestamp};
 use crate::ids::OutboxMessageId;
@@ -177,6 +177,7 @@ impl MailMetrics {
 pub(super) struct OutboxSender {
     pub(super) store: Store,
     pub(super) clock: Clock,
+    pub(super) seeds: SeedSource,
     pub(super) mailer: Mailer,
     pub(super) composer: Arc<dyn ComposeMail>,
     pub(super) lease: LeaseWatch,
@@ -241,7 +242,7 @@ impl OutboxSender {
         self.metrics.count(&message, &outcome, now);
         // A manual clock may stand still during a slow attempt, and be advanced during a fast one.
         let took = begun.elapsed().min(stopwatch.elapsed());
-        let (now, seed) = (self.clock.now(), Seed::generate());
+        let (now, seed) = (self.clock.now(), self.seeds.draw());
         self.record(FinishedAttempt { message, outcome, took, now, seed }).await;
     }
 

@@ -16,6 +16,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::base::error::Result;
+use crate::base::secret::SeedSource;
 use crate::base::tasks::spawn;
 use crate::base::time::{Clock, Timestamp};
 use crate::ids::{OrganizationId, OutboxMessageId};
@@ -57,6 +58,7 @@ impl MailWorker {
     pub fn start(
         store: Store,
         clock: Clock,
+        seeds: SeedSource,
         mailer: Mailer,
         composer: Arc<dyn ComposeMail>,
         lease: LeaseWatch,
@@ -66,7 +68,8 @@ impl MailWorker {
         let outbox = store.watch(&[Table::Outbox]);
         let current = CurrentMails::default();
         let (stop, stopped) = watch::channel(());
-        let sender = OutboxSender { store, clock, mailer, composer, lease, metrics, stopped };
+        let sender =
+            OutboxSender { store, clock, seeds, mailer, composer, lease, metrics, stopped };
         let (sender, mails) = (Arc::new(sender), Arc::clone(&current));
         let worker = WorkerTask { sender, outbox: outbox.clone(), current: mails };
         Self { outbox, current, task: Mutex::new(Some((stop, spawn(worker.run())))) }

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::base::error::{Error, Result};
-use crate::base::secret::Seed;
 use crate::ids::UserId;
 use crate::input::{Input, require_object};
 use crate::resources::members::{self, Membership};
@@ -18,7 +17,7 @@ pub(super) async fn create_user(app: &App, options: UserOptions) -> Result<Value
     let UserOptions { email, first_name, last_name, organization, level, existing } = options;
     let sent = json!({ "email": email, "first_name": first_name, "last_name": last_name });
     let new = NewUser::parse(&require_object(sent)?)?;
-    let seed = Seed::generate();
+    let seed = app.seed();
     app.operate(move |tx, now| {
         let mut rng = seed.rng();
         let user = match users::find_by_email(tx, &new.email)? {

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::base::error::{Error, Result};
-use crate::base::secret::Seed;
 use crate::base::tasks::run_blocking;
 use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, InviteId, OutboxMessageId};
@@ -181,7 +180,7 @@ async fn create_organization(app: &App, options: OrganizationOptions) -> Result<
     let named = JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
     let new = NewOrganization::parse(&named)?;
     let owner = NewUser::parse(&crate::input::require_object(json!({ "email": owner }))?)?;
-    let seed = Seed::generate();
+    let seed = app.seed();
     app.operate(move |tx, now| {
         let mut rng = seed.rng();
         let id = organizations::create(tx, &new, &mut rng, now)?;
@@ -279,7 +278,7 @@ async fn test_mail(app: &App, to: &str) -> Result<Value> {
         Error::invalid("not_configured", text)
     })?;
     let now = app.now();
-    let id = OutboxMessageId(Seed::generate().rng().uuid(now));
+    let id = OutboxMessageId(app.seed().rng().uuid(now));
     let text = "This is a test mail from Steward. Your mail configuration works.";
     let message = MailContent {
         subject: "Test mail from Steward".to_owned(),

@@ -14,6 +14,7 @@ use steward::testing::mail::{
     OutboxMessage, Pace, PaceKey,
 };
 use steward::testing::metrics::Series;
+use steward::testing::secret::SeedSource;
 use steward::testing::store::Snapshot;
 use steward::{CreatedWorkspace, InitialRecords, create};
 use tokio::net::TcpSocket;
@@ -259,7 +260,8 @@ fn postman(store: &Store, clock: Clock, url: &str, timeout: Duration) -> MailWor
     mail.smtp_timeout = timeout;
     let mailer = Mailer::new(&mail).expect("it can be used").expect("a server is named");
     let (store, lease) = (store.clone(), LeaseWatch::unneeded());
-    MailWorker::start(store, clock, mailer, Arc::new(Scribe), lease, &Metrics::default())
+    let (seeds, composer) = (SeedSource::default(), Arc::new(Scribe));
+    MailWorker::start(store, clock, seeds, mailer, composer, lease, &Metrics::default())
 }
 
 /// An invite by a user of its own, so that no user's limit is reached.

@@ -142,7 +142,7 @@ async fn create_in_organization(
     at: WriteAccess<InOrganization>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (new, seed) = (Parsed::<OrganizationBatchExportFields>::new(&sent), Seed::generate());
+    let (new, seed) = (Parsed::<OrganizationBatchExportFields>::new(&sent), at.app.seed());
     at.post(move |tx, _, tenant: &InOrganization, now| {
         let new = new.get()?;
         let project = super::named_project(tx, &tenant.member, new.project)?;
@@ -153,7 +153,7 @@ async fn create_in_organization(
 }
 
 async fn create_in_project(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
-    let (new, seed) = (Parsed::<BatchExportFields>::new(&sent), Seed::generate());
+    let (new, seed) = (Parsed::<BatchExportFields>::new(&sent), at.app.seed());
     at.post(move |tx, _, tenant: &InProject, now| {
         let id = super::create(tx, &tenant.project, &new, &mut seed.rng(), now)?;
         super::body(tx, (tenant.project.id, id)).map(ApiResponse::Created)

@@ -51,7 +51,7 @@ async fn create(
     PathParam(id): PathParam<DashboardId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, new, seed) = (id?, Parsed::<NewCollaborator>::new(&sent), Seed::generate());
+    let (id, new, seed) = (id?, Parsed::<NewCollaborator>::new(&sent), at.app.seed());
     at.post(move |tx, _, tenant: &InProject, now| {
         let dashboard = get_editable(tx, tenant, id)?;
         let row = super::create(tx, tenant, dashboard, &new, &mut seed.rng(), now)?;

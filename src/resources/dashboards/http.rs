@@ -109,7 +109,7 @@ async fn list(at: ReadAccess<InProject>, page: PageParams) -> ApiResult {
 }
 
 async fn create(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
-    let (new, seed) = (Parsed::<NewDashboard>::new(&sent), Seed::generate());
+    let (new, seed) = (Parsed::<NewDashboard>::new(&sent), at.app.seed());
     at.post_and_render(
         201,
         move |tx, caller, tenant: &InProject, now, large| {
@@ -123,7 +123,7 @@ async fn create(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResu
 }
 
 async fn create_from_template(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
-    let (sent, seed) = (Parsed::<FromTemplate>::new(&sent), Seed::generate());
+    let (sent, seed) = (Parsed::<FromTemplate>::new(&sent), at.app.seed());
     at.post_and_render(
         200,
         move |tx, caller, tenant: &InProject, now, large| {
@@ -177,7 +177,7 @@ async fn update(
     PathId(id): PathId<DashboardId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, seed, deleted) = (id?, Seed::generate(), Flag::peek(&sent, "deleted"));
+    let (id, seed, deleted) = (id?, at.app.seed(), Flag::peek(&sent, "deleted"));
     let patch = Parsed::<DashboardPatch>::new(&sent);
     let once = patch.get().map(ResponseOptions::of).unwrap_or_default();
     at.update_and_render::<Dashboard>(

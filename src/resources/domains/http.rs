@@ -73,7 +73,7 @@ async fn list(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
 }
 
 async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> ApiResult {
-    let (new, seed) = (NewDomain::of(&sent), Seed::generate());
+    let (new, seed) = (NewDomain::of(&sent), at.app.seed());
     at.post(move |tx, _, tenant: &InOrganization, now| {
         let organization = tenant.member.organization;
         let id = super::create(tx, organization, &new, &mut seed.rng(), now)?;

@@ -115,7 +115,7 @@ async fn list(at: ReadAccess<InProject>, page: PageParams) -> ApiResult {
 }
 
 async fn create(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
-    let (new, seed) = (super::parse(&sent), Seed::generate());
+    let (new, seed) = (super::parse(&sent), at.app.seed());
     at.post(move |tx, _, tenant: &InProject, now| {
         let id = super::create(tx, tenant, &new, &mut seed.rng(), now)?;
         super::body(tx, tenant, id, ResponseOptions::default()).map(ApiResponse::Created)

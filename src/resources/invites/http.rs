@@ -59,7 +59,7 @@ async fn list(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
 }
 
 async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> ApiResult {
-    let (new, seed) = (NewInvite::of(&sent), Seed::generate());
+    let (new, seed) = (NewInvite::of(&sent), at.app.seed());
     let (terms, links) = (invite_config(&at.app), at.app.links().clone());
     at.post(move |tx, _, InOrganization { member }: &InOrganization, now| {
         let id = super::create(tx, member, terms, &new, &mut seed.rng(), now)?;
@@ -70,7 +70,7 @@ async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> Ap
 }
 
 async fn create_all(at: WriteAccess<InOrganization>, AnyJsonBody(sent): AnyJsonBody) -> ApiResult {
-    let (new, seed, terms) = (read_all(sent), Seed::generate(), invite_config(&at.app));
+    let (new, seed, terms) = (read_all(sent), at.app.seed(), invite_config(&at.app));
     at.post(move |tx, _, tenant: &InOrganization, now| {
         super::create_all(tx, &tenant.member, terms, &new, &mut seed.rng(), now)?;
         Ok(ApiResponse::Empty)

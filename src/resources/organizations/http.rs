@@ -66,7 +66,7 @@ async fn list(at: ReadAccess<Global>, page: PageParams) -> ApiResult {
 }
 
 async fn create(at: WriteAccess<Global>, JsonBody(sent): JsonBody) -> ApiResult {
-    let (new, seed) = (Parsed::<NewOrganization>::new(&sent), Seed::generate());
+    let (new, seed) = (Parsed::<NewOrganization>::new(&sent), at.app.seed());
     at.post(move |tx, caller, _: &Global, now| {
         let mut rng = seed.rng();
         let id = super::create(tx, new.get()?, &mut rng, now)?;

@@ -127,7 +127,7 @@ async fn list_mine(at: ReadAccess<Global>, page: PageParams) -> ApiResult {
 }
 
 async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> ApiResult {
-    let (new, seed, signer) = (NewProject::of(&sent), Seed::generate(), at.app.clone());
+    let (new, seed, signer) = (NewProject::of(&sent), at.app.seed(), at.app.clone());
     at.post(move |tx, _, tenant: &InOrganization, now| {
         let id = super::create(tx, &tenant.member, &new, &mut seed.rng(), now)?;
         body(tx, &signer, &tenant.member, id).map(ApiResponse::Created)
@@ -150,7 +150,7 @@ async fn update(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResu
 }
 
 async fn reset_token(at: WriteAccess<InProject>, _: IgnoredBody) -> ApiResult {
-    let (seed, signer) = (Seed::generate(), at.app.clone());
+    let (seed, signer) = (at.app.seed(), at.app.clone());
     at.update::<Project>(move |tx, _, tenant: &InProject, now| {
         let key = (tenant.member.organization, tenant.project.id);
         super::reset_token(tx, key, &mut seed.rng(), now)?;

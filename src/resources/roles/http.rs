@@ -106,7 +106,7 @@ async fn list(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
 }
 
 async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> ApiResult {
-    let (new, seed) = (Parsed::<NewRole>::new(&sent), Seed::generate());
+    let (new, seed) = (Parsed::<NewRole>::new(&sent), at.app.seed());
     at.post(move |tx, _, tenant: &InOrganization, now| {
         let organization = tenant.member.organization;
         let id = super::create(tx, organization, new.get()?, &mut seed.rng(), now)?;
@@ -188,7 +188,7 @@ async fn add_member(
     PathParam(role): PathParam<RoleId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (new, seed) = (Parsed::<NewRoleMembership>::new(&sent), Seed::generate());
+    let (new, seed) = (Parsed::<NewRoleMembership>::new(&sent), at.app.seed());
     let role = role.ok();
     at.post(move |tx, _, tenant: &InOrganization, now| {
         let organization = tenant.member.organization;

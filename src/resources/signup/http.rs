@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 
 use crate::auth::PublicAccess;
+use crate::base::secret::Seed;
 use crate::base::tasks::run_to_end;
 use crate::config::Caps;
 use crate::exchange::idempotency::IdempotencyKey;
@@ -106,7 +107,7 @@ async fn accept(
     let account = super::require_acceptable(&*tx, &links, terms, &sent, user, now)?.taken_over();
     drop(tx);
     let first_key = if user.is_none() { Some(app.issue_key(None)?) } else { None };
-    let accepting = AcceptInvite { links, terms, sent, user, first_key, seed: Seed::generate() };
+    let accepting = AcceptInvite { links, terms, sent, user, first_key, seed: app.seed() };
     match account {
         Some(account) => accepting.take_over(app, access, key, account).await,
         None => app.post_public(&access, key, accepting.in_write()).await,
