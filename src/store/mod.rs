@@ -94,12 +94,13 @@ mod node {
 pub(crate) use changes::batch_diff::CommitsOf;
 pub use changes::pending_values::Change;
 pub use disk::database_address::{looks_like_database_address, mask_database_addresses};
-pub use disk::file::{beside, folder_of, follow_link};
+pub use disk::file::{beside, folder_of, follow_link, has_redb_magic};
 pub use disk::file_names::give_to_owner;
 pub use disk::file_system;
 pub use disk::open_error::OpenError;
+pub use disk::overlay::Overlay;
 pub use disk::place::{DatabaseUrl, Destination, Place};
-pub use export::import::{Imported, import};
+pub use export::import::{Imported, import, import_on};
 pub use export::organization::{SelectOrganization, Selected, StagedExport};
 pub use export::{ExportOptions, require_absent};
 pub use format::secrets::{WorkspaceId, signing_secret_of};

@@ -31,7 +31,7 @@ impl Store {
     ) -> Result<(Self, T), OpenError> {
         let fs = FsHandle::new(file_system);
         file::require_absent(&fs, path)?;
-        let lock = FileLock::acquire(path)?;
+        let lock = FileLock::acquire_on(&fs, path)?;
         let fill = |database: &mut Database| fill_new(database, rng, fill);
         let filled = match file::create(&fs, path, Owner::OfFolder, cache, fill) {
             Ok(filled) => filled,

@@ -15,7 +15,7 @@ use serde_bytes::Bytes;
 
 use crate::base::error::Result;
 use crate::store::disk::engine::unavailable;
-use crate::store::disk::file_names::unnamed_file;
+use crate::store::disk::file_system::FsHandle;
 use crate::store::values::schema::Table;
 
 /// Called with a table, a key and its sealed value; `None` for a removed value.
@@ -80,8 +80,8 @@ impl Written {
 
 impl ValueLog {
     /// Creates an empty log in `folder`. A crash leaves nothing behind.
-    pub fn new(folder: &Path) -> io::Result<Self> {
-        let file = unnamed_file(folder)?;
+    pub fn new(fs: &FsHandle, folder: &Path) -> io::Result<Self> {
+        let file = fs.file_system().create_unnamed(folder)?;
         let out = BufWriter::new(file.try_clone()?);
         let written = Written { out, length: 0, committed: 0, is_over: false, failed: None };
         Ok(Self { file, written: Mutex::new(written) })

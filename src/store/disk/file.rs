@@ -22,7 +22,7 @@ use super::overlay::Overlay;
 /// The lock file beside a data file. A process holds the lock while it opens, creates or replaces the data
 /// file. The operating system releases the lock when the process exits for any reason.
 pub struct FileLock {
-    /// `None` for a reader to whom the lock file does not exist.
+    /// `None` if the lock file does not exist: for a reader, or on a disk without other processes.
     file: Option<File>,
     path: PathBuf,
     /// Whether this process created the lock file.
@@ -33,7 +33,15 @@ impl FileLock {
     /// Locks an existing redb file. Creates no lock file beside a file that redb did not write.
     pub fn acquire_existing(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
         open_redb_file(fs, data, &|disk| disk.open(data))?;
-        Self::acquire(data)
+        Self::acquire_on(fs, data)
+    }
+
+    /// Acquires the lock of a file of this disk, as [`acquire`](Self::acquire) does.
+    pub fn acquire_on(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
+        if fs.file_system().is_shared() {
+            return Self::acquire(data);
+        }
+        Ok(Self { file: None, path: data.to_owned(), is_new: false })
     }
 
     /// Shares the lock of an existing redb file with other readers. Creates no lock file.
@@ -361,14 +369,20 @@ fn open_redb_file(
         io::ErrorKind::WouldBlock => OpenError::InUse(data.to_owned()),
         _ => OpenError::io("open", data)(cause),
     })?;
+    if has_redb_magic(&*file).map_err(OpenError::io("read", data))? {
+        Ok(file)
+    } else {
+        Err(OpenError::Foreign(data.to_owned()))
+    }
+}
+
+/// Whether a file begins as redb's files do.
+pub fn has_redb_magic(file: &dyn FsFile) -> io::Result<bool> {
     let mut magic = [0; REDB_MAGIC.len()];
     match file.read(0, &mut magic) {
-        Ok(()) if magic == *REDB_MAGIC => Ok(file),
-        Ok(()) => Err(OpenError::Foreign(data.to_owned())),
-        Err(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => {
-            Err(OpenError::Foreign(data.to_owned()))
-        }
-        Err(cause) => Err(OpenError::io("read", data)(cause)),
+        Ok(()) => Ok(magic == *REDB_MAGIC),
+        Err(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(cause) => Err(cause),
     }
 }
 

@@ -28,18 +28,6 @@ pub fn folder_of(data: &Path) -> &Path {
     }
 }
 
-/// Creates a file without a name in `folder`, or, if nothing can be created there, in the folder for temporary files: that of
-/// a backup may be read-only.
-pub fn unnamed_file(folder: &Path) -> io::Result<File> {
-    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
-    match tempfile::tempfile_in(folder) {
-        Err(cause) if matches!(cause.kind(), PermissionDenied | ReadOnlyFilesystem) => {
-            tempfile::tempfile()
-        }
-        created => created,
-    }
-}
-
 /// Gives a complete file its name, unless something has it. The draft keeps its own name at most until it is removed.
 pub fn publish(fs: &FsHandle, draft: &Path, data: &Path) -> Result<(), OpenError> {
     let linked = match fs.file_system().link(draft, data) {

@@ -58,6 +58,11 @@ pub trait FileSystem: Debug + Send + Sync + 'static {
         wrap_file(options.read(true).write(true).create_new(true).mode(0o600).open(path)?)
     }
 
+    /// Creates a file without a name, in `folder` if possible. Nothing of it is left after a crash.
+    fn create_unnamed(&self, folder: &Path) -> io::Result<File> {
+        unnamed_file(folder)
+    }
+
     /// Adds the name `to` to the file at `from`.
     ///
     /// # Errors
@@ -92,6 +97,11 @@ pub trait FileSystem: Debug + Send + Sync + 'static {
     /// `NotFound` if nothing exists at `path`.
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
+    }
+
+    /// Whether a lock file beside a data file keeps other processes from it: whether there are other processes.
+    fn is_shared(&self) -> bool {
+        true
     }
 
     /// Makes the names in a folder durable.
@@ -144,6 +154,18 @@ impl OsFileSystem {
     /// The file system that the service uses.
     pub fn shared() -> Arc<dyn FileSystem> {
         Arc::new(Self)
+    }
+}
+
+/// Creates a file without a name in `folder`, or, if nothing can be created there, in the folder for temporary files: that of
+/// a backup may be read-only.
+pub fn unnamed_file(folder: &Path) -> io::Result<File> {
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    match tempfile::tempfile_in(folder) {
+        Err(cause) if matches!(cause.kind(), PermissionDenied | ReadOnlyFilesystem) => {
+            tempfile::tempfile()
+        }
+        created => created,
     }
 }
 

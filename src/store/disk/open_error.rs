@@ -151,7 +151,7 @@ impl From<Error> for OpenError {
 }
 
 impl OpenError {
-    pub(in crate::store) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |cause| Self::Io { doing, path, cause }
     }
@@ -168,7 +168,7 @@ impl OpenError {
     }
 
     /// Returns the same error about a backup, which nothing creates and for which `--data` is no way out.
-    pub(in crate::store) fn of_backup(self) -> Self {
+    pub(crate) fn of_backup(self) -> Self {
         let (path, problem) = match self {
             Self::Missing(path) => (path, "does not exist"),
             Self::NotAFile(path) => (path, "is not a regular file"),

@@ -1,9 +1,10 @@
-//! A file whose writes stay in memory: the file below it never changes.
+//! A file whose writes stay in memory: the file below it, if there is one, never changes.
 //!
 //! redb writes to every file that it opens, if only to mark it as open. With this file, redb inspects a file that may belong
-//! to another program or another release, or be damaged, and a command reads a backup.
+//! to another program or another release, or be damaged, a command reads a backup, and a workspace has no file at all.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,12 +15,12 @@ const PAGE: usize = 4096;
 
 #[derive(Debug)]
 pub struct Overlay {
-    file: Arc<dyn FsFile>,
+    file: Option<Arc<dyn FsFile>>,
     memory: Mutex<Memory>,
 }
 
 /// The difference between the file and the state that redb sees.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Memory {
     len: u64,
     /// How many bytes of the file are still part of the state: those behind were cut off.
@@ -31,7 +32,13 @@ struct Memory {
 impl Overlay {
     pub fn new(file: Arc<dyn FsFile>) -> io::Result<Self> {
         let len = file.len()?;
-        Ok(Self { file, memory: Mutex::new(Memory { len, stored: len, pages: BTreeMap::new() }) })
+        let memory = Memory { len, stored: len, pages: BTreeMap::new() };
+        Ok(Self { file: Some(file), memory: Mutex::new(memory) })
+    }
+
+    /// Creates an empty file.
+    pub fn empty() -> Self {
+        Self { file: None, memory: Mutex::default() }
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -43,7 +50,10 @@ impl Overlay {
         let left = usize::try_from(stored.saturating_sub(offset)).unwrap_or(usize::MAX);
         let (within, behind) = out.split_at_mut(left.min(out.len()));
         behind.fill(0);
-        if within.is_empty() { Ok(()) } else { self.file.read(offset, within) }
+        match &self.file {
+            Some(file) if !within.is_empty() => file.read(offset, within),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -80,15 +90,15 @@ impl FsFile for Overlay {
         memory.len = memory.len.max(end);
         for number in page_of(offset)..=page_of(end.saturating_sub(1).max(offset)) {
             let start = number * PAGE as u64;
-            let mut page = if let Some(page) = memory.pages.remove(&number) {
-                page
-            } else {
-                let mut page = Box::new([0; PAGE]);
-                self.read_file(stored, start, page.as_mut_slice())?;
-                page
+            let page = match memory.pages.entry(number) {
+                Entry::Occupied(written) => written.into_mut(),
+                Entry::Vacant(unwritten) => {
+                    let mut page = [0; PAGE];
+                    self.read_file(stored, start, &mut page)?;
+                    unwritten.insert(Box::new(page))
+                }
             };
             copy_overlap((offset, data), (start, page.as_mut_slice()));
-            memory.pages.insert(number, page);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use redb::Database;
 use serde::Serialize;
@@ -11,7 +12,7 @@ use crate::base::error::{Error, Result};
 use crate::base::secret::{SeededRng, SigningSecret};
 use crate::store::disk::engine::{DEFAULT_CACHE, begin, storage_error};
 use crate::store::disk::file::{self, FileLock, Owner};
-use crate::store::disk::file_system::FsHandle;
+use crate::store::disk::file_system::{FileSystem, FsHandle, OsFileSystem};
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::{Destination, ShownPath};
 use crate::store::kinds::json_lines::{
@@ -55,12 +56,24 @@ pub fn import(
     data: &Path,
     from: impl BufRead,
     registry: &RecordRegistry,
+    rng: SeededRng,
+    progress: &Progress,
+) -> Result<Imported, OpenError> {
+    import_on(OsFileSystem::shared(), data, from, registry, rng, progress)
+}
+
+/// Creates a data file as [`import`] does, on another disk.
+pub fn import_on(
+    file_system: Arc<dyn FileSystem>,
+    data: &Path,
+    from: impl BufRead,
+    registry: &RecordRegistry,
     mut rng: SeededRng,
     progress: &Progress,
 ) -> Result<Imported, OpenError> {
-    let fs = FsHandle::os();
+    let fs = FsHandle::new(file_system);
     file::require_absent(&fs, data)?;
-    let lock = FileLock::acquire(data)?;
+    let lock = FileLock::acquire_on(&fs, data)?;
     let mut reader = Reader::new(from);
     let created = file::create(&fs, data, Owner::OfFolder, DEFAULT_CACHE, |database| {
         let header = reader.header()?;

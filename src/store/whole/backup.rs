@@ -14,8 +14,7 @@ use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::changes::file_copy::{PAGE_CACHE, fill, open_unnamed, require_length};
 use crate::store::disk::engine::{begin, close, unavailable};
 use crate::store::disk::file::{self, FileLock, Owner, folder_of};
-use crate::store::disk::file_names::unnamed_file;
-use crate::store::disk::file_system::{FileReader, FsHandle};
+use crate::store::disk::file_system::{FileReader, FsHandle, unnamed_file};
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::ShownPath;
 use crate::store::format::migrate::is_of_this_release;
@@ -121,7 +120,7 @@ fn complete(
     create: impl FnOnce() -> Result<u64, OpenError>,
 ) -> Result<Backup, OpenError> {
     file::require_absent(fs, to)?;
-    let lock = FileLock::acquire(to)?;
+    let lock = FileLock::acquire_on(fs, to)?;
     let created = create();
     lock.release();
     let values = created?;

@@ -90,7 +90,7 @@ impl Slice {
 impl Store {
     /// Begins a walk over these tables.
     pub(in crate::store) async fn begin_sliced_walk(&self, tables: &[Table]) -> Result<SlicedWalk> {
-        let log = ValueLog::new(folder_of(self.path()));
+        let log = ValueLog::new(&self.fs, folder_of(self.path()));
         let log = Arc::new(log.map_err(unavailable)?);
         let (shared, begun) = (Arc::clone(&self.shared), Arc::clone(&log));
         let begin = move || {
