@@ -56,6 +56,7 @@ mod operator;
 mod resources;
 mod router;
 mod store;
+mod test_server;
 #[cfg(test)]
 #[path = "../tests/support/wait.rs"]
 mod wait;

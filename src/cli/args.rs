@@ -19,6 +19,9 @@ use super::config_file::{
 };
 use super::{Cli, Failure};
 
+/// The command that reads no configuration file.
+const TEST: &str = "test";
+
 /// A parsed command line with its settings.
 pub(super) struct ParsedArgs {
     pub(super) cli: Cli,
@@ -53,7 +56,9 @@ pub(super) fn parse(mut line: Vec<OsString>) -> Result<ParsedArgs, Failure> {
     let first = root_command().ignore_errors(true).try_get_matches_from(&line)?;
     let (command, matches) = find_subcommand(&whole, &first);
     let (mut file, mut keys) = (None, Vec::new());
-    if let Some(path) = matches.get_one::<PathBuf>("config") {
+    let reads_file = first.subcommand_name() != Some(TEST);
+    let path = matches.get_one::<PathBuf>("config").filter(|_| reads_file);
+    if let Some(path) = path {
         let source = matches.value_source("config");
         let invalid = |text: String| match source {
             Some(ValueSource::EnvVariable) => {

@@ -13,6 +13,7 @@ mod output;
 mod serve;
 mod socket_paths;
 mod systemd;
+mod test;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -46,7 +47,7 @@ const DEFAULT_DATA: &str = "steward.redb";
 #[command(name = "steward", version, propagate_version = true)]
 #[command(
     after_help = "All commands except serve, init and import of a workspace work while a server runs, which then performs them. \
-    All except log and healthcheck also work without a server. Example: `steward user list`, in the folder of the data file."
+    All except log and healthcheck also work without a server, and test is a server of its own. Example: `steward user list`, in the folder of the data file."
 )]
 struct Cli {
     /// The data file, or the URL of a PostgreSQL database that several nodes share, such as
@@ -128,6 +129,8 @@ fn require_authorities(file: &Path) -> Result<(), Failure> {
 enum Command {
     /// Serve the API, and create the data file if there is none.
     Serve(Box<serve::Serve>),
+    /// Serve a workspace in memory for one test run, with keys that are known beforehand.
+    Test(Box<test::Test>),
     /// Create a data file with a first organization, project, owner and API key, without serving it.
     Init(Init),
     /// Create and list organizations.
@@ -251,6 +254,9 @@ async fn execute(
         failure::complain(warning);
     }
     // These commands need no data.
+    if let Command::Test(test) = cli.command {
+        return test.run(cli.json).await;
+    }
     let printed = match &cli.command {
         Command::Config(_) if cli.json => output::print(&args::to_json(settings), true),
         Command::Config(_) => {
@@ -283,7 +289,11 @@ async fn execute_on_data(cli: Cli, warning: Option<String>) -> Result<ExitCode, 
 async fn perform(command: Command, place: &Place) -> Result<Option<Value>, Failure> {
     let mut config = Config::default();
     let operation = match command {
-        Command::Serve(_) | Command::Config(_) | Command::Completions(_) | Command::Man(_) => {
+        Command::Serve(_)
+        | Command::Test(_)
+        | Command::Config(_)
+        | Command::Completions(_)
+        | Command::Man(_) => {
             return Ok(None);
         }
         Command::Init(init) => return init.run(place).await.map(Some),

@@ -218,15 +218,15 @@ impl Serve {
 }
 
 /// An open listener.
-struct BoundListener {
+pub(super) struct BoundListener {
     listener: TcpListener,
     /// The certificate for HTTPS; without it, the server speaks HTTP.
     tls: Option<Arc<Tls>>,
-    url: String,
+    pub(super) url: String,
 }
 
 impl BoundListener {
-    async fn bind(address: &str, tls: Option<Arc<Tls>>) -> Result<Self, Failure> {
+    pub(super) async fn bind(address: &str, tls: Option<Arc<Tls>>) -> Result<Self, Failure> {
         let listener = TcpListener::bind(address)
             .await
             .map_err(|error| Failure::Other(format!("cannot listen on {address}: {error}")))?;
@@ -236,7 +236,12 @@ impl BoundListener {
     }
 
     /// Starts the server. Until the data file is open, it answers with [`router::startup`].
-    fn serve(self, config: &Config, limits: &ServerLimits, metrics: &Metrics) -> RunningServer {
+    pub(super) fn serve(
+        self,
+        config: &Config,
+        limits: &ServerLimits,
+        metrics: &Metrics,
+    ) -> RunningServer {
         let Self { listener, tls, url } = self;
         let front = SwappableRouter::new(router::startup(config), metrics);
         let (stop, stopped) = oneshot::channel::<()>();
@@ -250,16 +255,16 @@ impl BoundListener {
 }
 
 /// A running server. It stops when this is dropped.
-struct RunningServer {
-    router: SwappableRouter,
-    url: String,
+pub(super) struct RunningServer {
+    pub(super) router: SwappableRouter,
+    pub(super) url: String,
     stop: oneshot::Sender<()>,
     task: BoxFuture<'static, Result<io::Result<()>, Error>>,
 }
 
 impl RunningServer {
     /// Serves until `stop` resolves, and then until `drained` does. Then finishes open requests.
-    async fn run_until(
+    pub(super) async fn run_until(
         mut self,
         stop: impl Future<Output = ()>,
         drained: impl Future<Output = ()>,

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::app::{App, backups};
 use crate::base::error::Result;
-use crate::base::secret::{Purpose, Seed, SigningSecret};
+use crate::base::secret::{Purpose, Seed, SeededRng, SigningSecret};
 use crate::base::time::Timestamp;
 use crate::config::Config;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId, UserUuid};
@@ -154,15 +154,7 @@ fn write_initial_records(
     tx.set_cell(first.cell);
     let secret = first.secret.as_ref().unwrap_or(secret);
     tx.put_secret(secret);
-    let named = |name: &str| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
-    let new = NewOrganization::parse(&named(&first.organization))?;
-    let organization_id = organizations::create(tx, &new, &mut rng, now)?;
-    let owner = json!({ "email": first.email, "first_name": first.first_name });
-    let owner = NewUser::parse(&require_object(owner)?)?;
-    let user = users::create(tx, &owner, &mut rng, now)?.meta;
-    let project = NewProject::of(&named(&first.project));
-    let (_, project_id) =
-        projects::create_first(tx, organization_id, user.id, &project, &mut rng, now)?;
+    let (organization_id, project_id, user) = add_organization(tx, first, &mut rng, now)?;
     let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
     let id = ApiKeyId(rng.uuid(now));
     let key = IssuedKey::generate(&tags, id, &mut rng)?;
@@ -175,4 +167,22 @@ fn write_initial_records(
         user_id: user.id,
         api_key: key.value,
     })
+}
+
+/// Creates an organization with its first project and its owner.
+pub(crate) fn add_organization(
+    tx: &mut WriteTx<'_>,
+    first: &InitialRecords,
+    rng: &mut SeededRng,
+    now: Timestamp,
+) -> Result<(OrganizationId, ProjectId, users::Meta)> {
+    let named = |name: &str| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
+    let new = NewOrganization::parse(&named(&first.organization))?;
+    let organization = organizations::create(tx, &new, rng, now)?;
+    let owner = json!({ "email": first.email, "first_name": first.first_name });
+    let owner = NewUser::parse(&require_object(owner)?)?;
+    let user = users::create(tx, &owner, rng, now)?.meta;
+    let project = NewProject::of(&named(&first.project));
+    let (_, project) = projects::create_first(tx, organization, user.id, &project, rng, now)?;
+    Ok((organization, project, user))
 }

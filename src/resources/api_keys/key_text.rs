@@ -18,7 +18,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::base::secret::{encode_base62, encode_base62_u128};
+use crate::base::secret::encode_base62_u128;
 use crate::ids::ApiKeyId;
 use crate::resources::shared::prelude::*;
 
@@ -88,8 +88,17 @@ pub struct IssuedKey {
 impl IssuedKey {
     /// Creates a key with a random secret and hashes the secret.
     pub fn generate(tags: &TagKey, id: ApiKeyId, rng: &mut SeededRng) -> Result<Self> {
-        let text = encode_base62_u128(id.0.as_u128());
-        let secret = PresentedSecret(encode_base62(&rng.bytes()));
+        Self::with_secret(tags, id, rng.token(), rng)
+    }
+
+    /// Creates a key with this secret of 44 base62 digits, and hashes it.
+    pub(crate) fn with_secret(
+        tags: &TagKey,
+        id: ApiKeyId,
+        secret: String,
+        rng: &mut SeededRng,
+    ) -> Result<Self> {
+        let (text, secret) = (encode_base62_u128(id.0.as_u128()), PresentedSecret(secret));
         let tag = tags.tag(&text, &secret.0);
         let value = format!("{PREFIX}{text}{}{tag}", secret.0);
         let mask_value = format!("{PREFIX}...{}", &value[value.len() - 4..]);

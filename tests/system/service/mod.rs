@@ -7,3 +7,4 @@ mod packaging;
 mod readiness;
 mod secrets;
 mod systemd;
+mod test_command;
