@@ -27,12 +27,13 @@ use crate::app::rate_limit::RateLimits;
 use crate::auth::Credential;
 use crate::auth::authorization::AuthorizationCache;
 use crate::auth::key_cache::KeyCache;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::secret::{Purpose, Seed};
 use crate::base::tasks::spawn;
 use crate::base::time::{Clock, Timestamp};
 use crate::config::Config;
-use crate::fair::fair_queue::{FairQueue, FairQueueLimits};
+use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits};
+use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::fair::memory_budget::MemoryBudget;
 use crate::ids::ApiKeyId;
 use crate::leases::{Duty, LeaseRenewal};
@@ -65,6 +66,8 @@ const RECORD_USE_DELAY: Duration = Duration::from_millis(100);
 const MAX_WAITING_READS_PER_CONSUMER: usize = 64;
 /// The maximum number of waiting long reads of all tenants.
 const MAX_WAITING_READS: usize = 1024;
+/// The `Retry-After` of a request whose new key finds too many waiting, in seconds.
+const RETRY_AFTER: u32 = 2;
 
 /// A running service: an open data file and its background work. Clones share the same service.
 #[derive(Clone)]
@@ -85,7 +88,8 @@ struct Inner {
     maintenance: Watch,
     long_reads: BlockingPool,
     public_pages: PublicPages,
-    renderings: FairQueue,
+    /// Turns for work that takes a core for long: large responses, and hashes of new keys.
+    heavy_work: FairQueue,
     mailer: Option<Mailer>,
     leases: LeaseRenewal,
     mail_worker: Option<MailWorker>,
@@ -167,7 +171,7 @@ impl App {
                 time_limit,
                 &config.metrics,
             )?,
-            renderings: rendering::render_queue(cores, time_limit),
+            heavy_work: rendering::heavy_work_queue(cores, time_limit),
             rate_limiter: Arc::new(RateLimits::new(
                 &config.rate_limits,
                 &config.peer_limits,
@@ -291,14 +295,28 @@ impl App {
         self.0.config.seeds.draw()
     }
 
-    /// Creates and hashes a new API key, or a new secret for the key `id`.
+    /// Creates and hashes a new API key, or a new secret for the key `id`. The keys of a consumer are hashed one after the
+    /// other, off the threads that serve requests. Without a consumer, the operator creates it.
     ///
     /// # Errors
-    /// 500 if Argon2 fails, which it does not for secrets of this crate.
-    pub(crate) fn issue_key(&self, id: Option<ApiKeyId>) -> Result<IssuedKey> {
-        let mut rng = self.seed().rng();
-        let id = id.unwrap_or_else(|| ApiKeyId(rng.uuid(self.now())));
-        IssuedKey::generate(&self.0.tag_key, id, &mut rng)
+    /// 503 if too many keys of the consumer wait; 500 if Argon2 fails, which it does not for secrets of this crate.
+    pub(crate) async fn issue_key(
+        &self,
+        consumer: Option<Consumer>,
+        id: Option<ApiKeyId>,
+    ) -> Result<IssuedKey> {
+        let (mut rng, now, tags) = (self.seed().rng(), self.now(), self.0.tag_key.clone());
+        let full = |_| Error::overloaded(RETRY_AFTER, "too many new keys wait");
+        let turn = match consumer {
+            Some(consumer) => Some(self.0.heavy_work.acquire(consumer).await.map_err(full)?),
+            None => None,
+        };
+        let issue = move || {
+            let _turn = turn;
+            let id = id.unwrap_or_else(|| ApiKeyId(rng.uuid(now)));
+            IssuedKey::generate(&tags, id, &mut rng)
+        };
+        run_low_priority(Priority::Answer, issue).await?
     }
 
     /// Records the use of a key or a session in the background, if a record is due. A failure is only logged.

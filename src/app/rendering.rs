@@ -30,15 +30,15 @@ use super::{App, fair_limits};
 
 /// The `Retry-After` of a response without a slot or memory, in seconds.
 const RETRY_AFTER: u32 = 2;
-/// The maximum number of changes with a large response that wait for a slot: of one consumer, and in total.
+/// The maximum number of requests that wait for a slot: of one consumer, and in total.
 const MAX_WAITING: (usize, usize) = (256, 2048);
 /// By how many bytes a response may exceed its reservation: as much as one request can add to a dashboard.
 const MAX_GROWTH: usize = 2 * 1024 * 1024;
 /// The maximum number of attempts of a change: its response may grow while the change waits for a slot.
 const MAX_ATTEMPTS: usize = 4;
 
-/// Returns the queue for the slots of large responses, with one slot for each core.
-pub(super) fn render_queue(cores: usize, time_limit: Duration) -> FairQueue {
+/// Returns the queue for the slots of large responses and other heavy work, with one slot for each core.
+pub(super) fn heavy_work_queue(cores: usize, time_limit: Duration) -> FairQueue {
     let (waiting_per_consumer, waiting) = MAX_WAITING;
     let limits = fair_limits(cores, time_limit);
     FairQueue::new(FairQueueLimits { waiting_per_consumer, waiting, ..limits })
@@ -265,7 +265,7 @@ impl LargeChange {
             }
             if slot.is_none() {
                 let full = |_| Error::overloaded(RETRY_AFTER, "too many large responses wait");
-                let acquired = self.app.0.renderings.acquire(self.consumer).boxed().await;
+                let acquired = self.app.0.heavy_work.acquire(self.consumer).boxed().await;
                 slot = Some(acquired.map_err(full)?);
             }
             if let Some(memory) = &self.memory {

@@ -70,6 +70,8 @@ pub struct KeyCache {
     tags: TagKey,
     digest_key: [u8; 32],
     known: Cache<[u8; 32], VerifiedKey>,
+    /// Texts of keys that have, or had, another secret, so that each costs one run. Their hashes are found by the same digest.
+    refused: Cache<[u8; 32], Arc<[String]>>,
     hits: Counter,
     misses: Counter,
 }
@@ -80,7 +82,8 @@ impl KeyCache {
         let digest_key = Seed::generate().rng().bytes();
         let [hits, misses] =
             [Series::KEY_HITS, Series::KEY_MISSES].map(|series| metrics.counter(series, &[]));
-        Self { tags, digest_key, known: Cache::new(MAX_CACHED_KEYS), hits, misses }
+        let (known, refused) = (Cache::new(MAX_CACHED_KEYS), Cache::new(MAX_CACHED_KEYS));
+        Self { tags, digest_key, known, refused, hits, misses }
     }
 
     /// Verifies the text of a key.
@@ -96,7 +99,13 @@ impl KeyCache {
         self.misses.increment(1);
         let (id, secret) = parse_key(&self.tags, text).ok_or_else(Error::authentication_failed)?;
         let stored = tx.meta::<ApiKey>(&id)?.ok_or_else(Error::authentication_failed)?;
-        let hash = stored.find_hash(&secret)?.ok_or_else(Error::authentication_failed)?;
+        if self.refused.get(&digest).is_some_and(|hashes| stored.hashes().eq(hashes.iter())) {
+            return Err(Error::authentication_failed());
+        }
+        let Some(hash) = stored.find_hash(&secret)? else {
+            self.refused.insert(digest, stored.hashes().map(str::to_owned).collect());
+            return Err(Error::authentication_failed());
+        };
         let found = VerifiedKey(Arc::new(Inner {
             key: id,
             hash: hash.to_owned(),

@@ -223,7 +223,7 @@ fn list_organizations(tx: &Snapshot, quota: usize) -> Result<Value> {
 }
 
 async fn create_key(app: &App, options: KeyOptions) -> Result<Value> {
-    let issued = app.issue_key(None)?;
+    let issued = app.issue_key(None, None).await?;
     let rule = move |tx: &mut WriteTx<'_>, now: Timestamp| {
         let KeyOptions { email, label, scopes, organizations, projects, expires_in, existing } =
             options.clone();

@@ -101,7 +101,7 @@ fn find_first(tx: &Snapshot) -> Result<Option<FirstPeople>> {
 }
 
 async fn with_key(app: &App, user: User) -> Result<Person> {
-    let issued = app.issue_key(None)?;
+    let issued = app.issue_key(None, None).await?;
     let api_key = issued.value.clone();
     let id = user.meta.id;
     app.operate(move |tx, now| {

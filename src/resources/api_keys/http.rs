@@ -109,7 +109,7 @@ async fn create(mut at: WriteAccess<Global>, JsonBody(sent): JsonBody) -> ApiRes
     if let Some(reply) = stored? {
         return at.app.repeat(reply).await;
     }
-    let issued = at.app.issue_key(None)?;
+    let issued = at.app.issue_key(Some(at.consumer), None).await?;
     at.post(move |tx, caller, _: &Global, now| {
         super::issue(tx, &caller.key.permissions, &new, &issued, now)?;
         super::body_with(tx, issued.id, Some(&issued.value)).map(ApiResponse::Created)
@@ -151,7 +151,7 @@ async fn roll(
     if let Some(reply) = stored? {
         return at.app.repeat(reply).await;
     }
-    let issued = at.app.issue_key(Some(id))?;
+    let issued = at.app.issue_key(Some(at.consumer), Some(id)).await?;
     at.post(move |tx, caller, _: &Global, now| {
         super::rotate(tx, &caller.key.permissions, &issued, &sent, now)?;
         super::body_with(tx, id, Some(&issued.value)).map(ApiResponse::Object)

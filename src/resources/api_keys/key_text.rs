@@ -151,14 +151,19 @@ impl PresentedSecret {
 }
 
 impl Meta {
+    /// Returns the hashes of the secret and of the previous one.
+    pub fn hashes(&self) -> impl Iterator<Item = &str> {
+        let retired = self.retired.as_ref().map(|retired| retired.hash.as_str());
+        [self.hash.as_str()].into_iter().chain(retired)
+    }
+
     /// Returns the stored hash of this secret, or `None` if the key has no such secret. It does not check whether the
     /// secret or its grace period has expired.
     ///
     /// # Errors
     /// 500 if a stored hash is no PHC string.
     pub fn find_hash(&self, secret: &PresentedSecret) -> Result<Option<&str>> {
-        let retired = self.retired.as_ref().map(|retired| retired.hash.as_str());
-        for hash in [self.hash.as_str()].into_iter().chain(retired) {
+        for hash in self.hashes() {
             if secret.matches(hash)? {
                 return Ok(Some(hash));
             }

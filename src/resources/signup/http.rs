@@ -106,7 +106,10 @@ async fn accept(
     let (tx, now) = (app.store().snapshot()?, app.now());
     let account = super::require_acceptable(&*tx, &links, terms, &sent, user, now)?.taken_over();
     drop(tx);
-    let first_key = if user.is_none() { Some(app.issue_key(None)?) } else { None };
+    let first_key = match user {
+        None => Some(app.issue_key(Some(access.consumer), None).await?),
+        Some(_) => None,
+    };
     let accepting = AcceptInvite { links, terms, sent, user, first_key, seed: app.seed() };
     match account {
         Some(account) => accepting.take_over(app, access, key, account).await,
