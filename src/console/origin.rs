@@ -11,6 +11,7 @@ use url::{Host, Url};
 use crate::base::error::{Error, Result};
 use crate::config::Config;
 use crate::http::client::Client;
+use crate::net::is_loopback;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -26,14 +27,6 @@ pub(super) fn require_own_host(client: &Client, config: &Config) -> Result<()> {
         || host_of(&config.listen_url).is_some_and(|own| own == asked || covers(&own, &asked))
         || config.public_url.as_deref().and_then(host_of) == Some(asked);
     if is_own { Ok(()) } else { Err(Error::misdirected()) }
-}
-
-fn is_loopback(host: &Host<String>) -> bool {
-    match host {
-        Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
-    }
 }
 
 /// Whether a listener on all addresses serves this address. A name is never served: rebinding needs one.

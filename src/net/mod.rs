@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use url::Host;
 
 /// The networks whose `X-Forwarded-*` headers are trusted (`--trusted-proxy`). Empty by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,5 +23,14 @@ impl TrustedProxies {
     /// Whether `address` belongs to a trusted proxy. Pass IPv4 addresses unmapped.
     pub fn trusts(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
+    }
+}
+
+/// Whether a host names this machine, whatever a name server says.
+pub fn is_loopback(host: &Host<String>) -> bool {
+    match host {
+        Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
     }
 }

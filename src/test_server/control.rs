@@ -13,7 +13,7 @@ use url::Host;
 use crate::app::App;
 use crate::base::error::Error;
 use crate::http::client::Client;
-use crate::net::TrustedProxies;
+use crate::net::{TrustedProxies, is_loopback};
 use crate::router::router as service_router;
 
 use super::Ready;
@@ -46,12 +46,7 @@ impl<S: Sync> FromRequestParts<S> for FromProgram {
 
     async fn from_request_parts(head: &mut Parts, _: &S) -> Result<Self, Error> {
         let client = Client::of(head, &TrustedProxies::default());
-        let is_local = match Host::parse(client.host.host()) {
-            Ok(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-            Ok(Host::Ipv4(address)) => address.is_loopback(),
-            Ok(Host::Ipv6(address)) => address.is_loopback(),
-            Err(_) => false,
-        };
+        let is_local = Host::parse(client.host.host()).is_ok_and(|host| is_loopback(&host));
         if is_local && !head.headers.contains_key(ORIGIN) {
             return Ok(Self);
         }
