@@ -45,10 +45,10 @@ pub mod leases {
     pub use crate::leases::{LeaseWatch, list};
 }
 pub mod mail {
-    pub use crate::mail::compose::{ComposeMail, Composed, Delivery, MailContent};
+    pub use crate::mail::compose::{ComposeMail, Composed, Delivery, MailContent, MailKind};
+    pub use crate::mail::mailer::Mailer;
     pub use crate::mail::outbox::{Notification, OutboxMessage, cancel, enqueue, queued_count};
     pub use crate::mail::pace::{Pace, PaceKey};
-    pub use crate::mail::smtp::Mailer;
     pub use crate::mail::wire::SendError;
     pub use crate::mail::worker::MailWorker;
 }

@@ -4,23 +4,24 @@
 //! after the other, stores it, and sends the mail, if there is one, in the background. These mails do not wait in the
 //! outbox: the file must not contain their codes, and mails of organizations must neither delay them nor show them.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::app::rate_limit::MailClass;
 use crate::base::error::{Error, Result};
 use crate::base::secret::SeedSource;
 use crate::base::tasks::spawn;
-use crate::base::time::Clock;
+use crate::base::time::{Clock, Timestamp};
 use crate::config::Config;
 use crate::fair::fair_queue::Consumer;
 use crate::ids::OutboxMessageId;
 use crate::input::{Email, FieldType};
 use crate::mail::compose::MailContent;
-use crate::mail::smtp::Mailer;
+use crate::mail::mailer::Mailer;
 use crate::metrics::{Counter, Series};
 use crate::resources::sessions::{
     self, BrowserNonce, KnownBrowser, MailCode, MailRecipient, NewSignInRequest,
@@ -46,6 +47,13 @@ const MAX_ATTEMPTS: u32 = 3;
 /// The wait after a failed attempt.
 const RETRY_DELAY: Duration = Duration::from_secs(10);
 
+/// What the task of sign-in mails does.
+pub(super) enum MailTask {
+    Request(MailRequest),
+    /// Answers once what was asked before has been sent, with the time of the next attempt.
+    Settle(oneshot::Sender<Option<Timestamp>>),
+}
+
 /// A browser's request for a sign-in mail.
 pub(super) struct MailRequest {
     nonce: BrowserNonce,
@@ -56,7 +64,7 @@ pub(super) struct MailRequest {
 
 /// Accepts requests for sign-in mails, and sends the mails.
 pub(super) struct MailSignIn {
-    requests: mpsc::Sender<MailRequest>,
+    requests: mpsc::Sender<MailTask>,
     sender: Arc<MailSender>,
 }
 
@@ -65,7 +73,7 @@ impl MailSignIn {
     pub(super) fn of(
         mailer: Option<Mailer>,
         config: &Config,
-    ) -> Option<(Self, mpsc::Receiver<MailRequest>)> {
+    ) -> Option<(Self, mpsc::Receiver<MailTask>)> {
         let (sender, receiver) = mpsc::channel(MAX_WAITING_REQUESTS);
         let metrics = &config.metrics;
         let mails = MailSender {
@@ -74,11 +82,19 @@ impl MailSignIn {
             seeds: config.seeds.for_background(),
             unsent: Arc::new(Semaphore::new(MAX_UNSENT_MAILS)),
             sending: Semaphore::new(MAX_CONCURRENT_MAILS),
+            mails: watch::Sender::default(),
             sent: metrics.counter(Series::MAILS_SENT, &[]),
             failed: metrics.counter(Series::MAILS_FAILED, &[]),
             abandoned: metrics.counter(Series::MAILS_ABANDONED, &[]),
         };
         Some((Self { requests: sender, sender: Arc::new(mails) }, receiver))
+    }
+
+    /// Waits until each mail was sent or waits for another attempt. Returns when the first of these attempts is.
+    pub(super) async fn settle(&self) -> Option<Timestamp> {
+        let (settling, settled) = oneshot::channel();
+        self.requests.send(MailTask::Settle(settling)).await.ok()?;
+        settled.await.ok().flatten()
     }
 }
 
@@ -104,18 +120,27 @@ impl App {
         self.rate_limiter().check_mail_request(ip_address)?;
         let nonce = BrowserNonce::generate(&mut self.seed().rng());
         let request = MailRequest { nonce, email, ip_address, known_browsers };
-        if service.requests.try_send(request).is_err() {
+        if service.requests.try_send(MailTask::Request(request)).is_err() {
             tracing::error!("dropped a request for a sign-in mail: too many wait");
         }
         Ok(nonce)
     }
 
     /// Starts the task that takes the requests. It ends with the app.
-    pub(super) fn start_mail_sign_in(&self, mut requests: mpsc::Receiver<MailRequest>) {
+    pub(super) fn start_mail_sign_in(&self, mut tasks: mpsc::Receiver<MailTask>) {
         let inner = Arc::downgrade(&self.0);
         spawn(async move {
-            while let Some(request) = requests.recv().await {
+            while let Some(task) = tasks.recv().await {
                 let Some(app) = inner.upgrade().map(Self) else { return };
+                let request = match task {
+                    MailTask::Request(request) => request,
+                    MailTask::Settle(settling) => {
+                        if let Some(service) = &app.0.mail_sign_in {
+                            let _ = settling.send(service.sender.next_attempt().await);
+                        }
+                        continue;
+                    }
+                };
                 if let Err(error) = app.store_mail_request(request).await {
                     tracing::error!(%error, "could not store a request for a sign-in mail");
                 }
@@ -174,6 +199,8 @@ struct MailSender {
     seeds: SeedSource,
     unsent: Arc<Semaphore>,
     sending: Semaphore,
+    /// The mails, each with the time of its next attempt if it waits for one.
+    mails: watch::Sender<BTreeMap<OutboxMessageId, Option<Timestamp>>>,
     sent: Counter,
     failed: Counter,
     abandoned: Counter,
@@ -188,15 +215,33 @@ impl MailSender {
             return;
         };
         let sender = Arc::clone(self);
+        let id = OutboxMessageId(self.seeds.draw().rng().uuid(self.clock.now()));
+        self.note(id, None);
         spawn(async move {
             let _unsent = unsent;
-            sender.send(recipient, content).await;
+            sender.send(id, recipient, content).await;
+            sender.mails.send_modify(|mails| {
+                mails.remove(&id);
+            });
         });
     }
 
-    async fn send(&self, recipient: MailRecipient, content: MailContent) {
+    fn note(&self, id: OutboxMessageId, next: Option<Timestamp>) {
+        self.mails.send_modify(|mails| {
+            mails.insert(id, next);
+        });
+    }
+
+    /// Waits until each mail was sent or waits for another attempt. Returns when the first of these attempts is.
+    async fn next_attempt(&self) -> Option<Timestamp> {
+        let mut mails = self.mails.subscribe();
+        let is_later = |next: &Option<Timestamp>| next.is_some_and(|at| at > self.clock.now());
+        let settled = mails.wait_for(|mails| mails.values().all(is_later)).await;
+        settled.ok()?.values().flatten().min().copied()
+    }
+
+    async fn send(&self, id: OutboxMessageId, recipient: MailRecipient, content: MailContent) {
         let MailRecipient { user, email: to, expires_at } = recipient;
-        let id = OutboxMessageId(self.seeds.draw().rng().uuid(self.clock.now()));
         for attempt in 1..=MAX_ATTEMPTS {
             let Ok(turn) = self.sending.acquire().await else { return };
             let now = self.clock.now();
@@ -217,7 +262,10 @@ impl MailSender {
             }
             drop(turn);
             if attempt < MAX_ATTEMPTS {
-                self.clock.wait_until(self.clock.now().plus(RETRY_DELAY), RETRY_DELAY).await;
+                let next = self.clock.now().plus(RETRY_DELAY);
+                self.note(id, Some(next));
+                self.clock.wait_until(next, RETRY_DELAY).await;
+                self.note(id, None);
             }
         }
         self.abandoned.increment(1);

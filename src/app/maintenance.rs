@@ -5,10 +5,13 @@
 //! Of the nodes of a shared database, the one with the lease deletes and completes. The rest concerns the copy of each node.
 
 use std::future::pending;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::select_all;
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::base::error::Result;
@@ -61,29 +64,24 @@ impl App {
     }
 }
 
-/// The task that completes what requests and commands began, and deletes expired data.
+/// The task that does the [`DueWork`] when its time comes.
 struct Maintenance {
     inner: Weak<Inner>,
-    store: Store,
     clock: Clock,
     /// Wakes the task when there is something to complete.
     due: Watch,
     lease: LeaseWatch,
-    /// When the first of the imports of organizations counts as abandoned, if there is one.
-    next_import_end: Option<Timestamp>,
-    expiring: Vec<ExpiringData>,
+    work: Arc<Mutex<DueWork>>,
 }
 
 impl Maintenance {
     fn of(app: &App) -> Self {
         Self {
             inner: Arc::downgrade(&app.0),
-            store: app.0.store.clone(),
             clock: app.0.clock.clone(),
             due: app.0.maintenance.clone(),
             lease: app.0.leases.watch(Duty::Maintenance),
-            next_import_end: None,
-            expiring: ExpiringData::all_of(app),
+            work: Arc::clone(&app.0.due_work),
         }
     }
 
@@ -91,17 +89,13 @@ impl Maintenance {
     async fn run(mut self) {
         while self.wait_for_lease().await {
             self.wait_for_work().await;
-            let done = [
-                self.complete_changes().await,
-                self.look_for_imports().await,
-                self.delete_expired().await,
-            ];
+            let done = self.work.lock().await.run(&|| self.may_go_on()).await;
             for error in done.into_iter().filter_map(Result::err) {
                 tracing::warn!(%error, "a maintenance task failed; trying again");
                 tokio::time::sleep(RETRY_DELAY).await;
                 self.due.wake();
             }
-            if self.inner.strong_count() == 0 {
+            if !self.goes_on() {
                 return;
             }
         }
@@ -121,51 +115,88 @@ impl Maintenance {
     }
 
     async fn wait_for_work(&self) {
-        let searches = self.expiring.iter();
-        let searches = searches.map(|kind| self.clock.wait_until(kind.next, CHECK_INTERVAL));
+        let (searches, next_import_end) = self.work.lock().await.times();
+        let searches =
+            searches.into_iter().map(|next| self.clock.wait_until(next, CHECK_INTERVAL).boxed());
         let import_ends = async {
-            match self.next_import_end {
+            match next_import_end {
                 Some(end) => self.clock.wait_until(end, import_mark::MAX_PAUSE).await,
                 None => pending().await,
             }
         };
         tokio::select! {
             () = self.due.woken() => {}
-            _ = select_all(searches.map(Box::pin)) => {}
+            _ = select_all(searches) => {}
             () = import_ends => {}
         }
     }
 
-    async fn complete_changes(&self) -> Result<()> {
+    fn may_go_on(&self) -> bool {
+        self.goes_on() && self.has_lease()
+    }
+
+    /// Whether the service neither closes nor was dropped.
+    fn goes_on(&self) -> bool {
+        self.inner.upgrade().is_some_and(|inner| !inner.is_closing.load(Ordering::Relaxed))
+    }
+
+    fn has_lease(&self) -> bool {
+        self.lease.is_held_for(Duration::ZERO, self.clock.now())
+    }
+}
+
+/// What is to be completed, and what expires.
+pub(super) struct DueWork {
+    store: Store,
+    clock: Clock,
+    /// When the first of the imports of organizations counts as abandoned, if there is one.
+    next_import_end: Option<Timestamp>,
+    expiring: Vec<ExpiringData>,
+}
+
+impl DueWork {
+    pub(super) fn new(store: &Store, config: &Config) -> Self {
+        let (store, clock) = (store.clone(), config.clock.clone());
+        let expiring = ExpiringData::all_of(config);
+        Self { store, clock, next_import_end: None, expiring }
+    }
+
+    /// Returns when to search for expired data, and when an import counts as abandoned.
+    fn times(&self) -> (Vec<Timestamp>, Option<Timestamp>) {
+        (self.expiring.iter().map(|kind| kind.next).collect(), self.next_import_end)
+    }
+
+    /// Does what is due, as long as `may_go_on`. Returns what became of each part.
+    async fn run(&mut self, may_go_on: &(dyn Fn() -> bool + Sync)) -> [Result<()>; 3] {
+        [
+            self.complete_changes(may_go_on).await,
+            self.look_for_imports(may_go_on).await,
+            self.delete_expired(may_go_on).await,
+        ]
+    }
+
+    async fn complete_changes(&self, may_go_on: &(dyn Fn() -> bool + Sync)) -> Result<()> {
         let mut more = true;
-        while more && self.may_go_on() {
+        while more && may_go_on() {
             let now = self.clock.now();
             more = self.store.write(move |tx| complete_changes(tx, now)).await?;
         }
         Ok(())
     }
 
-    async fn look_for_imports(&mut self) -> Result<()> {
-        if self.may_go_on() {
+    async fn look_for_imports(&mut self, may_go_on: &(dyn Fn() -> bool + Sync)) -> Result<()> {
+        if may_go_on() {
             self.next_import_end = import_mark::next_end(&*self.store.fresh().await?)?;
         }
         Ok(())
     }
 
-    async fn delete_expired(&mut self) -> Result<()> {
+    async fn delete_expired(&mut self, may_go_on: &(dyn Fn() -> bool + Sync)) -> Result<()> {
         let mut more = true;
-        while more && self.may_go_on() {
+        while more && may_go_on() {
             more = delete_some(&mut self.expiring, &self.store, &self.clock).await?;
         }
         Ok(())
-    }
-
-    fn may_go_on(&self) -> bool {
-        self.inner.strong_count() > 0 && self.has_lease()
-    }
-
-    fn has_lease(&self) -> bool {
-        self.lease.is_held_for(Duration::ZERO, self.clock.now())
     }
 }
 
@@ -193,14 +224,11 @@ struct ExpiringData {
 
 impl ExpiringData {
     /// Returns all kinds. Entries of the activity log do not expire if no retention is set.
-    fn all_of(app: &App) -> Vec<Self> {
-        let of = |retention: Option<Duration>, search: Search| Self {
-            retention,
-            next: app.0.clock.now(),
-            search,
-        };
+    fn all_of(config: &Config) -> Vec<Self> {
+        let next = config.clock.now();
+        let of = |retention, search: Search| Self { retention, next, search };
         let mut all = vec![of(None, find_responses), of(None, find_sessions)];
-        if let Some(retention) = app.0.config.activity_retention {
+        if let Some(retention) = config.activity_retention {
             all.push(of(Some(retention), find_entries));
         }
         all
@@ -304,6 +332,31 @@ impl App {
         self.0.maintenance.wake();
     }
 
+    /// Does now what is due in the background: completes changes, deletes what expired, and sends mails.
+    ///
+    /// # Errors
+    /// 503 if the data file is closed.
+    pub(crate) async fn do_due_work(&self) -> Result<()> {
+        for done in self.0.due_work.lock().await.run(&|| true).await {
+            done?;
+        }
+        self.settle_mails().await;
+        Ok(())
+    }
+
+    /// Waits until no mail is due. Returns when the next one is.
+    pub(crate) async fn settle_mails(&self) -> Option<Timestamp> {
+        let sign_in = match &self.0.mail_sign_in {
+            Some(service) => service.settle().await,
+            None => None,
+        };
+        let of_outbox = match &self.0.mail_worker {
+            Some(worker) => worker.settle().await,
+            None => None,
+        };
+        sign_in.into_iter().chain(of_outbox).min()
+    }
+
     /// Restarts background deletion and mail after the data file was replaced.
     pub(crate) fn resume_after_restore(&self) {
         self.wake_maintenance();
@@ -312,9 +365,19 @@ impl App {
         }
     }
 
+    /// Lets nothing be done in the background until the result is dropped, except that mails are sent. First waits for what is
+    /// being done, and for the mails that are due.
+    pub(crate) async fn pause_background(&self) -> impl Drop {
+        let paused = Arc::clone(&self.0.due_work).lock_owned().await;
+        self.settle_mails().await;
+        paused
+    }
+
     /// Waits for mails that are being sent and for queued writes, then closes the data file. A node of a shared database
     /// releases its leases before, so that another node continues its work at once.
     pub async fn close(&self) {
+        self.0.is_closing.store(true, Ordering::Relaxed);
+        drop(self.0.due_work.lock().await);
         if let Some(worker) = &self.0.mail_worker
             && timeout(MAIL_SHUTDOWN_TIMEOUT, worker.stop()).await.is_err()
         {

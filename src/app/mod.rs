@@ -17,10 +17,13 @@ mod sessions;
 mod signing;
 mod upkeep;
 
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use futures_util::FutureExt;
+use tokio::task::JoinSet;
 
 use crate::app::blocking_pool::BlockingPool;
 use crate::app::rate_limit::RateLimits;
@@ -37,7 +40,7 @@ use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::fair::memory_budget::MemoryBudget;
 use crate::ids::ApiKeyId;
 use crate::leases::{Duty, LeaseRenewal};
-use crate::mail::smtp::Mailer;
+use crate::mail::mailer::Mailer;
 use crate::mail::worker::{CurrentAttempt, MailWorker};
 use crate::net::TrustedProxies;
 use crate::net::dns::Resolver;
@@ -48,6 +51,7 @@ use crate::resources::signup::InviteMails;
 use crate::store::{OpenError, SpaceUsage, Store, Watch};
 
 use mail_sign_in::MailSignIn;
+use maintenance::DueWork;
 use metrics::MetricsCollector;
 use readiness::Readiness;
 use signing::SigningKeys;
@@ -86,6 +90,7 @@ struct Inner {
     rate_limiter: Arc<RateLimits>,
     transfer_memory: MemoryBudget,
     maintenance: Watch,
+    due_work: Arc<tokio::sync::Mutex<DueWork>>,
     long_reads: BlockingPool,
     public_pages: PublicPages,
     /// Turns for work that takes a core for long: large responses, and hashes of new keys.
@@ -102,6 +107,8 @@ struct Inner {
     last_backup: Arc<ArcSwapOption<Timestamp>>,
     started_at: Timestamp,
     disk_space: Arc<quota::DiskReserve>,
+    upkeep: Mutex<JoinSet<()>>,
+    is_closing: AtomicBool,
 }
 
 impl App {
@@ -119,6 +126,18 @@ impl App {
             maintenance::warn_about_queued_mail(&store)?;
         }
         Self::build(store, config, mailer, true)
+    }
+
+    /// Does what [`new`](Self::new) does, with a mailer of the caller instead of one that is configured.
+    ///
+    /// # Errors
+    /// Fails if the file's signing secret cannot be read.
+    pub(crate) fn new_with_mailer(
+        store: Store,
+        config: Config,
+        mailer: Mailer,
+    ) -> Result<Self, OpenError> {
+        Self::build(store, config, Some(mailer), true)
     }
 
     /// Does what [`new`](Self::new) does, but sends no mail from the outbox: that is the server's task, and a command
@@ -161,6 +180,7 @@ impl App {
             authorizations: AuthorizationCache::new(),
             signing,
             maintenance: store.watch(maintenance::TABLES),
+            due_work: Arc::new(tokio::sync::Mutex::new(DueWork::new(&store, &config))),
             long_reads: BlockingPool::new(
                 fair_limits(cores, time_limit),
                 time_limit,
@@ -180,7 +200,8 @@ impl App {
             transfer_memory: MemoryBudget::new(config.transfer_memory),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
-            dns: Resolver::new(config.dns_resolvers.clone(), config.dns_timeout),
+            dns: Resolver::new(config.dns_resolvers.clone(), config.dns_timeout)
+                .with_records(config.dns_records.clone()),
             disk_space: quota::DiskReserve::of(&store),
             metrics: MetricsCollector::default(),
             store,
@@ -195,6 +216,8 @@ impl App {
             space_usage: ArcSwapOption::empty(),
             last_backup: Arc::default(),
             started_at: now,
+            upkeep: Mutex::default(),
+            is_closing: AtomicBool::new(false),
         }));
         app.start_scrubber();
         app.start_maintenance()?;
@@ -319,18 +342,31 @@ impl App {
         run_low_priority(Priority::Answer, issue).await?
     }
 
-    /// Records the use of a key or a session in the background, if a record is due. A failure is only logged.
-    pub(crate) fn record_use(&self, presented: &Credential, now: Timestamp) {
-        if presented.is_use_due(now) {
-            let (store, used) = (self.0.store.clone(), presented.clone());
-            spawn(async move {
-                tokio::time::sleep(RECORD_USE_DELAY).await;
-                let recorded = store.write(move |tx| used.record_use(tx, now)).await;
-                if let Err(error) = recorded {
-                    tracing::warn!(%error, "could not record the use of a key or session");
-                }
-            });
+    /// Records the use of a key or a session, if a record is due. Unless the service waits for uses, that happens in the
+    /// background. A failure is only logged.
+    pub(crate) async fn record_use(&self, presented: &Credential, now: Timestamp) {
+        if !presented.is_use_due(now) {
+            return;
         }
+        let (store, used) = (self.0.store.clone(), presented.clone());
+        let record = async move {
+            if let Err(error) = store.write(move |tx| used.record_use(tx, now)).await {
+                tracing::warn!(%error, "could not record the use of a key or session");
+            }
+        };
+        if self.0.config.waits_for_uses {
+            return record.boxed().await;
+        }
+        spawn(async move {
+            tokio::time::sleep(RECORD_USE_DELAY).await;
+            record.await;
+        });
+    }
+
+    /// Starts a task that ends with this service.
+    fn spawn_upkeep(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.0.upkeep.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.spawn(task.boxed());
     }
 }
 

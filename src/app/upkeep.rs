@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::tasks::spawn;
 use crate::base::time::Timestamp;
 use crate::resources::record_registry;
 use crate::store::{CheckReport, Compacted, Progress, SpaceUsage, Store};
@@ -38,7 +37,7 @@ impl App {
     /// Starts to look at the size of the file.
     pub(super) fn start_compaction(&self) {
         let (inner, clock) = (Arc::downgrade(&self.0), self.0.clock.clone());
-        spawn(async move {
+        self.spawn_upkeep(async move {
             let mut watch = SpaceWatch::default();
             loop {
                 clock.wait_until(clock.now().plus(INTERVAL), INTERVAL).await;
@@ -152,7 +151,7 @@ impl App {
     pub(super) fn start_scrubber(&self) {
         let Some(every) = self.0.config.scrub else { return };
         let (inner, clock) = (Arc::downgrade(&self.0), self.0.clock.clone());
-        spawn(async move {
+        self.spawn_upkeep(async move {
             while let Some(app) = inner.upgrade().map(Self) {
                 let (store, room) = (app.store().clone(), app.require_room_for_copy());
                 drop(app);

@@ -46,40 +46,71 @@ impl From<[u8; 32]> for Seed {
     }
 }
 
-/// Where a service takes its seeds from: the system, or a number, with which it takes the same seeds in each run.
+/// Where a service takes its seeds from: the system, or a number, with which it takes the same seeds in each run. Clones take
+/// from the same sequence.
 #[derive(Debug, Clone, Default)]
 pub struct SeedSource(Option<Numbered>);
 
-/// One of the sequences of seeds of a number.
+/// The sequences of seeds of a number: one for requests, one for the work in the background.
 #[derive(Debug, Clone)]
 struct Numbered {
     number: u64,
-    sequence: u64,
-    drawn: Arc<AtomicU64>,
+    drawn: Arc<[AtomicU64; 2]>,
+    is_background: bool,
 }
+
+/// How many seeds were drawn from each sequence of a number.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SeedPosition([u64; 2]);
 
 impl SeedSource {
     /// Creates the source of a number.
     pub fn numbered(number: u64) -> Self {
-        Self(Some(Numbered { number, sequence: 0, drawn: Arc::default() }))
+        Self(Some(Numbered { number, drawn: Arc::default(), is_background: false }))
     }
 
     /// Returns a source for the work in the background, whose seeds do not depend on how many this one has returned.
     #[must_use]
     pub fn for_background(&self) -> Self {
-        let other = |own: &Numbered| Numbered { sequence: 1, drawn: Arc::default(), ..*own };
+        let other = |own: &Numbered| Numbered { is_background: true, ..own.clone() };
         Self(self.0.as_ref().map(other))
     }
 
     /// Returns the next seed.
     pub fn draw(&self) -> Seed {
-        let Some(Numbered { number, sequence, drawn }) = &self.0 else { return Seed::generate() };
-        let place = drawn.fetch_add(1, Ordering::Relaxed);
+        let Some(Numbered { number, drawn, is_background }) = &self.0 else {
+            return Seed::generate();
+        };
+        let [of_requests, of_background] = &**drawn;
+        let drawn = if *is_background { of_background } else { of_requests };
+        let (sequence, place) = (u64::from(*is_background), drawn.fetch_add(1, Ordering::Relaxed));
         let mut seed = [0; 32];
-        for (part, value) in seed.chunks_exact_mut(8).zip([*number, *sequence, place]) {
+        for (part, value) in seed.chunks_exact_mut(8).zip([*number, sequence, place]) {
             part.copy_from_slice(&value.to_be_bytes());
         }
         Seed(seed)
+    }
+
+    /// Returns the first seed of a number, without drawing it.
+    pub fn first(&self) -> Seed {
+        match &self.0 {
+            Some(numbered) => Self::numbered(numbered.number).draw(),
+            None => Seed::generate(),
+        }
+    }
+
+    /// Returns how many seeds were drawn.
+    pub fn position(&self) -> SeedPosition {
+        let drawn = |one: &AtomicU64| one.load(Ordering::Relaxed);
+        self.0.as_ref().map_or_else(SeedPosition::default, |numbered| {
+            SeedPosition(numbered.drawn.each_ref().map(drawn))
+        })
+    }
+
+    /// Draws the same seeds again as since this position, if they are those of a number.
+    pub fn rewind(&self, to: SeedPosition) {
+        let drawn = self.0.iter().flat_map(|numbered| numbered.drawn.iter());
+        drawn.zip(to.0).for_each(|(drawn, place)| drawn.store(place, Ordering::Relaxed));
     }
 }
 

@@ -13,7 +13,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::base::secret::{Seed, SeedSource};
-use crate::base::time::{Clock, ManualClock, Timestamp};
+use crate::base::time::{Hand, Timestamp};
 use crate::config::{
     Config, INVALID_CONFIGURATION, data_place, file_path, output_path, parse_listen,
 };
@@ -22,7 +22,7 @@ use crate::http::server::ServerLimits;
 use crate::metrics::{Metrics, Series};
 use crate::store::{OpenError, folder_of};
 use crate::test_server::{
-    Ready, Signals, TestCommand, TestService, become_command, parent_gone, router, stdin_closed,
+    Ready, Signals, Stage, Start, TestCommand, become_command, parent_gone, router, stdin_closed,
 };
 
 use super::Failure;
@@ -59,6 +59,10 @@ pub(super) struct Test {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     now: Option<Timestamp>,
 
+    /// Refuse fields and parameters that an operation does not know, which are ignored otherwise.
+    #[arg(long)]
+    strict: bool,
+
     /// At the end, write the data to a new data file, to look at it with serve and console. No key of the run is valid in it.
     #[arg(long, value_name = "FILE", value_parser = output_path())]
     keep: Option<PathBuf>,
@@ -91,22 +95,19 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
 struct TestSettings(Config);
 
 /// Flags that `test` refuses, by their ids, with the reason.
-const REFUSED: [(&[&str], &str); 6] = [
+const REFUSED: [(&[&str], &str); 7] = [
     (
         &["data", "copy", "data_ca", "node"],
         "steward test keeps its workspace in memory; --from FILE starts from a backup or an export of another one",
     ),
     (&["config"], "steward test reads no configuration file: a run is the same everywhere"),
     (
-        &[
-            "smtp_url",
-            "smtp_from",
-            "smtp_password_file",
-            "smtp_ca_file",
-            "smtp_timeout",
-            "console_mail_login",
-        ],
-        "steward test sends no mail",
+        &["smtp_url", "smtp_from", "smtp_password_file", "smtp_ca_file", "smtp_timeout"],
+        "steward test sends no mail; /_test/mails/ has what would leave",
+    ),
+    (
+        &["dns_resolvers", "dns_timeout"],
+        "steward test asks no name server; /_test/dns/ sets what look-ups find",
     ),
     (&["tls_cert", "tls_key"], "steward test serves plain HTTP, on loopback only"),
     (
@@ -179,25 +180,30 @@ impl Test {
             logging::init(&self.log, LogFormat::Auto, dropped).map_err(Failure::Usage)?;
         let random = self.number()?;
         let listener = BoundListener::bind(&self.listen, None).await?;
-        let config = Config {
+        let mut config = Config {
             listen_url: listener.url.clone(),
             seeds: SeedSource::numbered(random),
-            clock: self.now.map_or(Clock::System, |now| Clock::Manual(ManualClock::at(now))),
             ..self.settings.0
         };
+        if config.console_mail_login {
+            config.public_url.get_or_insert_with(|| listener.url.clone());
+        }
         let limits = ServerLimits {
             trusted_proxies: config.trusted_proxies.iter().copied().collect(),
             grace: GRACE,
             ..ServerLimits::default()
         };
         let server = listener.serve(&config, &limits, &config.metrics);
-        let service = match self.from.as_deref() {
-            Some(from) => TestService::load(config, from).await.map_err(of_file)?,
-            None => TestService::create(config)?,
+        let hand = self.now.map_or(Hand::Runs(0), Hand::Stands);
+        let start = Start { hand, is_strict: self.strict };
+        let (stage, workspace) = match self.from.as_deref() {
+            Some(from) => Stage::load(config, start, from).await.map_err(of_file)?,
+            None => Stage::create(config, start).await?,
         };
-        let ready = Ready::new(&server.url, random, &service.workspace);
-        server.router.replace(router(service.app.clone(), ready.clone()));
-        let text = if json { ready.to_json(service.app.now()) } else { ready.to_text() };
+        let ready = Ready::new(&server.url, random, &workspace);
+        server.router.replace(router(stage.clone(), ready.clone()));
+        let now = stage.app().await.now();
+        let text = if json { ready.to_line(now) } else { ready.to_text() };
         let command = if self.command.is_empty() {
             write_out(text.as_bytes()).map_err(|error| Failure::unwritten(&error))?;
             None
@@ -224,9 +230,9 @@ impl Test {
         // If the server fails, this ends the command.
         server.run_until(stop, async {}).await?;
         if let Some(keep) = self.keep {
-            service.keep(keep).await?;
+            stage.keep(keep).await?;
         }
-        service.app.close().await;
+        stage.app().await.close().await;
         Ok(ExitCode::from(code))
     }
 

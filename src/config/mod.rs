@@ -17,6 +17,7 @@ use crate::base::error::Error;
 use crate::base::secret::SeedSource;
 use crate::base::time::Clock;
 use crate::metrics::Metrics;
+use crate::net::dns::TxtRecords;
 use crate::store::file_system::{FileSystem, OsFileSystem};
 
 use values::{parse_network, parse_origin, parse_resolver, parse_size};
@@ -175,6 +176,14 @@ pub struct Config {
     /// The source of ids, keys and tokens.
     #[arg(skip)]
     pub seeds: SeedSource,
+
+    /// Whether a request waits until the use of its key or session is recorded. Otherwise that happens a moment later.
+    #[arg(skip)]
+    pub waits_for_uses: bool,
+
+    /// What DNS look-ups find, instead of what name servers answer.
+    #[arg(skip)]
+    pub dns_records: Option<Arc<dyn TxtRecords>>,
 
     /// The file system of the data file.
     #[arg(skip = OsFileSystem::shared())]

@@ -21,7 +21,7 @@ mod request_headers;
 pub mod request_layer;
 mod request_log;
 mod response;
-mod route_guard;
+pub mod route_guard;
 mod route_spec;
 pub mod routes;
 pub mod security_headers;

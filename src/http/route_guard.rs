@@ -151,7 +151,7 @@ pub(super) async fn check_access(
     if let Some(log_context) = &mut extras.log_context {
         log_context.organization = context.member.as_ref().map(|member| member.organization);
     }
-    app.record_use(auth.credential(), now);
+    app.record_use(auth.credential(), now).await;
     extras.consumer = Some(context.consumer());
     extras.attach_to(app, app.config().max_body, &mut request)?;
     if once {
@@ -217,7 +217,7 @@ pub(super) fn authenticate(
 }
 
 /// Returns the key of `Authorization: Bearer <key>`. PostHog treats every other form as a missing key.
-fn bearer_token(header: &str) -> Option<&str> {
+pub fn bearer_token(header: &str) -> Option<&str> {
     let rest = header.strip_prefix("Bearer")?;
     let token = rest.trim();
     (rest.starts_with([' ', '\t']) && token.len() >= 2 && !token.starts_with("pha_"))

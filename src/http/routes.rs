@@ -21,7 +21,9 @@ use super::path::{ENVIRONMENTS, PROJECTS};
 use super::request_headers::{describe_dry_run, if_none_match, not_modified_if_known};
 use super::route_guard::{ResponseExtras, RouteGuard, authenticate, check_access};
 
-pub use super::route_spec::{PageAccess, PageSpec, PathParameter, ResourceInfo, RouteSpec};
+pub use super::route_spec::{
+    Cardinality, PageAccess, PageSpec, PathParameter, ResourceInfo, RouteSpec,
+};
 
 /// The routes of the service, as the resources and the console declare them.
 #[derive(Default)]
@@ -237,6 +239,22 @@ pub(super) fn spellings(path: &str) -> BTreeSet<String> {
     let roots = [path.to_owned()].into_iter().chain(alias);
     let plain = roots.flat_map(|path| [path.strip_suffix('/').unwrap_or(&path).to_owned(), path]);
     plain.flat_map(|path| [path.replace('@', "%40"), path]).collect()
+}
+
+/// Returns the operation that a method and a spelling of its path lead to.
+pub fn find_operation<'s>(
+    specs: &'s [RouteSpec],
+    method: &Method,
+    spelling: &str,
+) -> Option<&'s RouteSpec> {
+    let plain = spelling.replace("%40", "@");
+    let path = match plain.strip_prefix(ENVIRONMENTS) {
+        Some(rest) => format!("{PROJECTS}{rest}"),
+        None => plain,
+    };
+    let method = if *method == Method::HEAD { &Method::GET } else { method };
+    let path = path.trim_end_matches('/');
+    specs.iter().find(|row| row.method == *method && row.path.trim_end_matches('/') == path)
 }
 
 fn allow_header<'m>(methods: impl Iterator<Item = &'m Method>) -> Option<HeaderValue> {

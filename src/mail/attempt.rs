@@ -15,9 +15,9 @@ use crate::metrics::{Counter, Metrics, Series};
 use crate::store::{Snapshot, Store, Tx, WriteTx};
 
 use super::compose::{ComposeMail, Composed, Delivery, MailContent, NOT_COMPOSED};
+use super::mailer::Mailer;
 use super::outbox::{self, Notification, OutboxMessage};
 use super::pace;
-use super::smtp::Mailer;
 
 /// For how long the lease must last when an attempt begins. An attempt is mostly shorter, and the lease is renewed meanwhile.
 pub(super) const MIN_LEASE: Duration = Duration::from_secs(30);

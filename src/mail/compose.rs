@@ -6,7 +6,9 @@ use askama::Template;
 use lettre::address::Address;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart, SinglePart};
+use serde::Serialize;
 use url::Host;
+use utoipa::ToSchema;
 
 use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
@@ -18,9 +20,29 @@ use super::outbox::{Notification, OutboxMessage};
 /// The reason of an attempt that failed before the mail server was involved. The cause is for the operator only.
 pub(super) const NOT_COMPOSED: &str = "The mail could not be composed.";
 
+/// What a mail is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MailKind {
+    /// An invite to an organization.
+    Invite,
+    /// A new member, for the admins of the organization.
+    Joined,
+    /// An account that its owner has taken over.
+    TakenOver,
+    /// The code that signs a user in to the console.
+    SignIn,
+    /// A test of the mail configuration.
+    Test,
+}
+
 /// The text of a mail. Any text is allowed: the subject is cleaned before it becomes a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailContent {
+    /// What it is about.
+    pub kind: MailKind,
+    /// Where its reader is to go. The body contains this URL, too.
+    pub link: Option<String>,
     /// The subject, in one line.
     pub subject: String,
     /// The body as plain text.
@@ -34,10 +56,15 @@ impl MailContent {
     ///
     /// # Errors
     /// 500 if a template fails.
-    pub fn render(subject: String, text: &impl Template, html: &impl Template) -> Result<Self> {
+    pub fn render(
+        (kind, subject): (MailKind, String),
+        link: Option<String>,
+        text: &impl Template,
+        html: &impl Template,
+    ) -> Result<Self> {
         let text = text.render().map_err(Error::internal)?;
         let html = html.render().map_err(Error::internal)?;
-        Ok(Self { subject, text, html })
+        Ok(Self { kind, link, subject, text, html })
     }
 }
 
@@ -149,7 +176,7 @@ fn subject(text: &str) -> String {
 
 /// Converts `address` to the ASCII form that every server accepts, with the domain in Punycode. Returns `None` if the
 /// local part is not ASCII.
-pub(super) fn to_ascii_address(address: &str) -> Option<Address> {
+pub fn to_ascii_address(address: &str) -> Option<Address> {
     let (local, domain) = address.rsplit_once('@')?;
     let domain = Host::parse(domain).ok()?.to_string();
     let writable = local.is_ascii() && !local.contains(|c: char| c.is_ascii_control());
@@ -167,6 +194,8 @@ mod tests {
 
     fn formatted(subject: &str, text: &str) -> Vec<u8> {
         let message = MailContent {
+            kind: MailKind::Test,
+            link: None,
             subject: subject.to_owned(),
             text: text.to_owned(),
             html: format!("<p>{text}</p>"),
@@ -214,7 +243,9 @@ mod tests {
 
     #[test]
     fn mail_is_formatted_with_any_clock_value() {
-        let message = MailContent { subject: "a".into(), text: "b".into(), html: "c".into() };
+        let part = String::from;
+        let (kind, subject) = (MailKind::Test, part("a"));
+        let message = MailContent { kind, link: None, subject, text: part("b"), html: part("c") };
         let from = "steward@example.org".parse().unwrap();
         let to = Address::new("ann", "corp.example").unwrap();
         for now in

@@ -7,9 +7,11 @@
 mod attempt;
 pub mod compose;
 mod mailbox;
+pub mod mailer;
 pub mod outbox;
 pub mod pace;
-pub mod smtp;
+mod smtp;
+pub mod transport;
 pub mod wire;
 pub mod worker;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lettre::address::Address;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use lettre::message::Mailbox;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::AsyncSmtpConnection;
@@ -24,6 +25,7 @@ use crate::net::trust_anchors::{client_config, read_certificates, system_certifi
 
 use super::compose::{MailContent, NOT_COMPOSED, format_mail, to_ascii_address};
 use super::mailbox::mask_all;
+use super::transport::{MailAddress, MailTransport};
 use super::wire::{self, Failure, SendError};
 
 /// The timeout of the last reply, as a multiple of the usual one. It is longer, because the server may send a mail on
@@ -34,15 +36,11 @@ const QUIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum number of characters of a server's reply that are shown.
 const MAX_REPLY_LENGTH: usize = 300;
 /// The reasons of failed attempts for the members of an organization. They tell nothing about the mail server.
-const UNUSABLE: &str = "The address cannot be used in a mail.";
 const NO_CONNECTION: &str = "The connection to the mail server failed.";
 const NO_REPLY: &str = "The mail server did not reply in time.";
 
-/// A mail client for one server. Clones share its configuration.
-#[derive(Clone)]
-pub struct Mailer(Arc<Inner>);
-
-struct Inner {
+/// A client of one SMTP server.
+pub(super) struct SmtpClient {
     url: SmtpUrl,
     tls: Option<TlsConnector>,
     credentials: Option<Credentials>,
@@ -53,13 +51,28 @@ struct Inner {
     timeout: Duration,
 }
 
-impl Mailer {
+impl MailTransport for SmtpClient {
+    fn server(&self) -> String {
+        self.url.server()
+    }
+
+    fn send<'m>(
+        &'m self,
+        id: OutboxMessageId,
+        to: MailAddress,
+        message: &'m MailContent,
+        now: Timestamp,
+    ) -> BoxFuture<'m, Result<String, SendError>> {
+        self.deliver(id, to, message, now).boxed()
+    }
+}
+
+impl SmtpClient {
     /// Creates the client that `config` describes, or `None` if it names no server.
     ///
     /// # Errors
-    /// One line for the operator if the sender, the password file or the file of the certificate authority is
-    /// invalid.
-    pub fn new(config: &MailConfig) -> Result<Option<Self>> {
+    /// One line for the operator if the sender, the password file or the file of the certificate authority is invalid.
+    pub(super) fn new(config: &MailConfig) -> Result<Option<Self>> {
         let Some(url) = config.smtp_url.clone() else { return Ok(None) };
         let from = parse_sender(config.smtp_from.as_deref().unwrap_or_default())?;
         let tls = match url.protection {
@@ -85,32 +98,20 @@ impl Mailer {
         };
         let hello = ClientId::Domain(from.email.domain().to_owned());
         let timeout = config.smtp_timeout;
-        Ok(Some(Self(Arc::new(Inner { url, tls, credentials, secrets, from, hello, timeout }))))
+        Ok(Some(Self { url, tls, credentials, secrets, from, hello, timeout }))
     }
 
-    /// Returns the server's host and port.
-    pub fn server(&self) -> String {
-        self.0.url.server()
-    }
-
-    /// Sends a mail to one address. Returns the reply with which the server accepted it.
-    ///
-    /// # Errors
-    /// Fails if the server does not accept the mail, or not within the configured time.
-    pub async fn send(
+    async fn deliver(
         &self,
         id: OutboxMessageId,
-        to: &str,
+        to: MailAddress,
         message: &MailContent,
         now: Timestamp,
     ) -> Result<String, SendError> {
-        let unusable =
-            || SendError::not_delivered("the address cannot be used in a mail", UNUSABLE);
-        let to = to_ascii_address(to).ok_or_else(unusable)?;
-        let mail = format_mail(id, &self.0.from, &to, message, now);
+        let mail = format_mail(id, &self.from, &to, message, now);
         let mail =
             mail.map_err(|error| SendError::not_delivered(error.to_string(), NOT_COMPOSED))?;
-        let timeout = self.0.timeout;
+        let timeout = self.timeout;
         let announced = self.within(timeout, self.begin_transaction(to)).await;
         let mut connection =
             announced.map_err(|failure| SendError { may_be_delivered: false, ..failure })?;
@@ -124,8 +125,8 @@ impl Mailer {
     }
 
     /// Connects, signs in and sends the envelope, until the server is ready for the content.
-    async fn begin_transaction(&self, to: Address) -> Result<AsyncSmtpConnection, Failure> {
-        let from = self.0.from.email.clone();
+    async fn begin_transaction(&self, to: MailAddress) -> Result<AsyncSmtpConnection, Failure> {
+        let from = self.from.email.clone();
         let mut connection = self.connect().await?;
         let announced = async {
             connection.command(Mail::new(Some(from), Vec::new())).await?;
@@ -143,7 +144,7 @@ impl Mailer {
 
     /// Connects and signs in.
     async fn connect(&self) -> Result<AsyncSmtpConnection, Failure> {
-        let Inner { url, tls, credentials, hello, .. } = &*self.0;
+        let Self { url, tls, credentials, hello, .. } = self;
         let mut connection = wire::connect(url, tls.as_ref(), hello).await?;
         if let Some(credentials) = credentials {
             connection.auth(DEFAULT_MECHANISMS, credentials).await?;
@@ -194,7 +195,7 @@ impl Mailer {
 
     fn hide_secrets(&self, said: &str) -> String {
         let hide = |line: String, secret: &String| line.replace(secret.as_str(), "[secret]");
-        self.0.secrets.iter().fold(said.to_owned(), hide)
+        self.secrets.iter().fold(said.to_owned(), hide)
     }
 }
 
@@ -267,7 +268,7 @@ mod tests {
     }
 
     fn refusal(config: &MailConfig) -> String {
-        Mailer::new(config).err().expect("a refusal").to_string()
+        SmtpClient::new(config).err().expect("a refusal").to_string()
     }
 
     #[test]
@@ -332,24 +333,13 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn address_that_mail_cannot_reach_is_not_sent_to() {
-        let mailer = Mailer::new(&config("smtp://localhost", "a@example.org")).unwrap().unwrap();
-        let (id, now) = (OutboxMessageId(uuid::Uuid::nil()), Timestamp::MIN);
-        let part = || "Hello".to_owned();
-        let content = MailContent { subject: part(), text: part(), html: part() };
-        let refused = mailer.send(id, "\u{e4}nn@x.example", &content, now).await;
-        let line = "the address cannot be used in a mail";
-        assert_eq!(refused, Err(SendError::not_delivered(line, UNUSABLE)));
-    }
-
     #[test]
     fn smtp_reply_is_sanitized_to_one_short_line_without_secrets() {
-        let mailer = Mailer::new(&config("smtp://ann:hunter2@localhost", "a@example.org"));
-        let mailer = mailer.unwrap().unwrap();
+        let client = SmtpClient::new(&config("smtp://ann:hunter2@localhost", "a@example.org"));
+        let client = client.unwrap().unwrap();
         let plain = STANDARD.encode("\0ann\0hunter2");
         let said = format!("535 no\r\n hunter2 {plain} {} \u{1b}[31m", STANDARD.encode("hunter2"));
-        assert_eq!(mailer.sanitize_reply(&said), "535 no   [secret] [secret] [secret]  [31m");
-        assert_eq!(mailer.sanitize_reply(&"é".repeat(1000)).chars().count(), MAX_REPLY_LENGTH);
+        assert_eq!(client.sanitize_reply(&said), "535 no   [secret] [secret] [secret]  [31m");
+        assert_eq!(client.sanitize_reply(&"é".repeat(1000)).chars().count(), MAX_REPLY_LENGTH);
     }
 }

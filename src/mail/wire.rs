@@ -235,7 +235,8 @@ impl fmt::Display for SendError {
 }
 
 impl SendError {
-    pub(super) fn not_delivered(line: impl Into<String>, reason: &str) -> Self {
+    /// Creates the error of a mail that was surely not accepted.
+    pub fn not_delivered(line: impl Into<String>, reason: &str) -> Self {
         Self { line: line.into(), reason: reason.to_owned(), may_be_delivered: false }
     }
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::base::error::Result;
@@ -26,9 +26,9 @@ use crate::store::{Row, Store, Table, Tx, WakeOnCommit, Watch, WriteTx, continue
 
 use super::attempt::{MIN_LEASE, MailMetrics, OutboxSender};
 use super::compose::ComposeMail;
+use super::mailer::Mailer;
 use super::outbox::{self, BY_DUE_AT, OutboxMessage};
 use super::pace::{self, MAX_WAIT, Paces};
-use super::smtp::Mailer;
 
 /// The maximum number of mails that are being sent at once.
 const MAX_CONCURRENT_MAILS: usize = 4;
@@ -36,6 +36,9 @@ const MAX_CONCURRENT_MAILS: usize = 4;
 /// A mail that is being sent, and the number of its failed attempts. When the outcome of the attempt is recorded, the
 /// outbox has no such mail any more.
 pub type CurrentAttempt = (OutboxMessageId, u32);
+
+/// Learns when no mail is due any more, and when the next one is.
+type Settling = oneshot::Sender<Option<Timestamp>>;
 
 /// The mails that are being sent.
 type CurrentMails = Arc<StdMutex<Vec<OutboxMessage>>>;
@@ -48,6 +51,8 @@ fn lock(current: &CurrentMails) -> MutexGuard<'_, Vec<OutboxMessage>> {
 pub struct MailWorker {
     outbox: Watch,
     current: CurrentMails,
+    /// Asks when no mail is due any more.
+    settling: mpsc::Sender<Settling>,
     /// The task, and the channel that stops it when dropped.
     task: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
 }
@@ -71,8 +76,10 @@ impl MailWorker {
         let sender =
             OutboxSender { store, clock, seeds, mailer, composer, lease, metrics, stopped };
         let (sender, mails) = (Arc::new(sender), Arc::clone(&current));
+        let (settling, asked) = mpsc::channel(1);
         let worker = WorkerTask { sender, outbox: outbox.clone(), current: mails };
-        Self { outbox, current, task: Mutex::new(Some((stop, spawn(worker.run())))) }
+        let task = Mutex::new(Some((stop, spawn(worker.run(asked)))));
+        Self { outbox, current, settling, task }
     }
 
     /// Returns the mails that are being sent.
@@ -83,6 +90,13 @@ impl MailWorker {
     /// Makes the worker look for mails that are due.
     pub fn wake(&self) {
         self.outbox.wake();
+    }
+
+    /// Waits until no mail is due. Returns when the next one is, if there is one and the worker still runs.
+    pub async fn settle(&self) -> Option<Timestamp> {
+        let (settling, settled) = oneshot::channel();
+        self.settling.send(settling).await.ok()?;
+        settled.await.ok().flatten()
     }
 
     /// Returns what wakes the worker after a write, if that adds mails.
@@ -108,20 +122,29 @@ struct WorkerTask {
 }
 
 impl WorkerTask {
-    async fn run(self) {
-        let mut attempts = JoinSet::new();
+    async fn run(self, mut asked: mpsc::Receiver<Settling>) {
+        let (mut attempts, mut settling) = (JoinSet::new(), Vec::new());
         while !self.sender.is_stopped() {
             if !self.sender.has_lease() {
                 self.wait_for_lease().await;
                 continue;
             }
             match self.begin_attempts(&mut attempts).await {
-                Ok(next_at) => tokio::select! {
-                    () = self.sender.stopped() => {}
-                    () = self.outbox.woken() => {}
-                    Some(_) = attempts.join_next() => {}
-                    () = wait_until(&self.sender.clock, next_at) => {}
-                },
+                Ok(next_at) => {
+                    let is_due = |at: Timestamp| at <= self.sender.clock.now();
+                    if attempts.is_empty() && !next_at.is_some_and(is_due) {
+                        for one in settling.drain(..) {
+                            let _ = Settling::send(one, next_at);
+                        }
+                    }
+                    tokio::select! {
+                        () = self.sender.stopped() => {}
+                        () = self.outbox.woken() => {}
+                        Some(_) = attempts.join_next() => {}
+                        Some(one) = asked.recv() => settling.push(one),
+                        () = wait_until(&self.sender.clock, next_at) => {}
+                    }
+                }
                 Err(error) => {
                     // The store itself reports a closed file.
                     if error.status() != 503 {

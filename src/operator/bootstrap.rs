@@ -15,7 +15,7 @@ use crate::base::time::Timestamp;
 use crate::config::Config;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input::{Input, JsonObject, require_object};
-use crate::mail::smtp::Mailer;
+use crate::mail::mailer::Mailer;
 use crate::resources::activity;
 use crate::resources::api_keys::{self, IssuedKey, KeyPermissions, TagKey};
 use crate::resources::organizations::{self, NewOrganization};

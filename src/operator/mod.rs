@@ -15,7 +15,7 @@ use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, InviteId, OutboxMessageId};
 use crate::input::{Email, FieldType, Input, JsonObject};
 use crate::leases;
-use crate::mail::compose::MailContent;
+use crate::mail::compose::{MailContent, MailKind};
 use crate::resources::api_keys::{self, ApiKey, KeyPermissions, Scopes};
 use crate::resources::members::Membership;
 use crate::resources::organizations::{self, NewOrganization, Organization};
@@ -281,6 +281,8 @@ async fn test_mail(app: &App, to: &str) -> Result<Value> {
     let id = OutboxMessageId(app.seed().rng().uuid(now));
     let text = "This is a test mail from Steward. Your mail configuration works.";
     let message = MailContent {
+        kind: MailKind::Test,
+        link: None,
         subject: "Test mail from Steward".to_owned(),
         text: format!("{text}\n"),
         html: format!("<p>{text}</p>\n"),

@@ -23,7 +23,7 @@ use crate::resources::sharing::{self, SharingTokens};
 use crate::resources::users::User;
 use crate::store::file_system::{FileSystem, FsFile, OsFileSystem};
 use crate::store::{
-    self, OpenError, Overlay, Progress, Snapshot, Store, Tx, folder_of, follow_link, has_redb_magic,
+    self, OpenError, Overlay, Progress, Snapshot, Store, Tx, folder_of, has_redb_magic,
 };
 
 use super::disk::MemoryDisk;
@@ -34,29 +34,21 @@ const KEY_LABEL: &str = "steward test";
 /// The size of the pieces in which a file is written.
 const PIECE: usize = 64 * 1024;
 
-/// Opens the workspace in the backup or the export at `path`, in memory. Its errors name that file.
-pub(super) fn open(
-    disk: &Arc<MemoryDisk>,
-    path: &Path,
-    config: &Config,
-) -> Result<Store, OpenError> {
-    let path = &follow_link(path)?;
-    let fs = Arc::clone(&config.file_system);
+/// Puts the workspace in the backup or the export at `path` on the disk in memory, at the same path.
+pub(super) fn load(disk: &MemoryDisk, path: &Path, config: &Config) -> Result<(), OpenError> {
     let opened = OsFileSystem.open_to_read(path).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => OpenError::Missing(path.clone()),
-        io::ErrorKind::WouldBlock => OpenError::InUse(path.clone()),
+        io::ErrorKind::NotFound => OpenError::Missing(path.to_owned()),
+        io::ErrorKind::WouldBlock => OpenError::InUse(path.to_owned()),
         _ => OpenError::io("open", path)(cause),
     });
     let file = opened.map_err(OpenError::of_backup)?;
     if has_redb_magic(&*file).map_err(OpenError::io("read", path))? {
         disk.put(path, Overlay::new(file).map_err(OpenError::io("open", path))?);
-    } else {
-        let lines = BufReader::new(File::open(path).map_err(OpenError::io("open", path))?);
-        let rng = config.seeds.draw().rng();
-        let progress = Progress::silent();
-        store::import_on(Arc::clone(&fs), path, lines, &record_registry(), rng, &progress)?;
+        return Ok(());
     }
-    Store::open_on(fs, path, config.page_cache).map_err(OpenError::of_backup)
+    let lines = BufReader::new(File::open(path).map_err(OpenError::io("open", path))?);
+    let (fs, rng) = (Arc::clone(&config.file_system), config.seeds.draw().rng());
+    store::import_on(fs, path, lines, &record_registry(), rng, &Progress::silent()).map(drop)
 }
 
 /// Returns the first organization that has an owner and a project, with new keys for its people.

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::base::time::Timestamp;
 
@@ -21,8 +22,8 @@ const ORGANIZATION_VARIABLES: [&str; 3] =
 const PROJECT_VARIABLES: [&str; 3] =
     ["STEWARD_PROJECT_ID", "POSTHOG_PROJECT_ID", "TEST_PROJECT_ID"];
 
-/// The ready line.
-#[derive(Clone, Serialize)]
+/// The ready line, without its time.
+#[derive(Clone, Serialize, ToSchema)]
 pub(crate) struct Ready {
     /// The URL of the service.
     url: String,
@@ -37,6 +38,17 @@ pub(crate) struct Ready {
     workspace: Workspace,
     /// The organizations of workspace files.
     seeded: Vec<Value>,
+}
+
+/// The ready line.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReadyLine)]
+pub(super) struct ReadyAt<'r> {
+    #[serde(flatten)]
+    #[schema(value_type = Ready)]
+    ready: &'r Ready,
+    /// The time of the service.
+    now: Timestamp,
 }
 
 impl Ready {
@@ -54,15 +66,14 @@ impl Ready {
     }
 
     /// Returns the line for programs. The clock shows `now`.
-    pub(crate) fn to_json(&self, now: Timestamp) -> String {
-        #[derive(Serialize)]
-        struct At<'r> {
-            #[serde(flatten)]
-            ready: &'r Ready,
-            now: Timestamp,
-        }
+    pub(crate) fn to_line(&self, now: Timestamp) -> String {
         // Texts, numbers and times have no value that JSON lacks.
-        serde_json::to_string(&At { ready: self, now }).unwrap_or_default() + "\n"
+        serde_json::to_string(&self.at(now)).unwrap_or_default() + "\n"
+    }
+
+    /// Returns what the line says.
+    pub(super) fn at(&self, now: Timestamp) -> ReadyAt<'_> {
+        ReadyAt { ready: self, now }
     }
 
     /// Returns the text for people.

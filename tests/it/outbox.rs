@@ -10,7 +10,7 @@ use steward::testing::http::logging::{self, LogFormat};
 use steward::testing::ids::{InviteId, OutboxMessageId};
 use steward::testing::leases::LeaseWatch;
 use steward::testing::mail::{
-    self, ComposeMail, Composed, Delivery, MailContent, MailWorker, Mailer, Notification,
+    self, ComposeMail, Composed, Delivery, MailContent, MailKind, MailWorker, Mailer, Notification,
     OutboxMessage, Pace, PaceKey,
 };
 use steward::testing::metrics::Series;
@@ -50,6 +50,8 @@ impl ComposeMail for Scribe {
             Some("fault") if message.attempts == 0 => Err(Error::internal("a fault")),
             Some("panic") => panic!("a composer that panics"),
             _ => Ok(Composed::Content(MailContent {
+                kind: MailKind::Test,
+                link: None,
                 subject: format!("To {to}"),
                 text: "Hello.".to_owned(),
                 html: "<p>Hello.</p>".to_owned(),

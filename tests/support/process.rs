@@ -564,6 +564,11 @@ impl Connection {
         Ok(line.trim_end().to_owned())
     }
 
+    /// Reads until the server closes the connection.
+    pub fn read_rest(&mut self, rest: &mut String) {
+        self.stream.read_to_string(rest).expect("text, and the end");
+    }
+
     /// Returns whether the server has closed the connection by now.
     pub fn is_closed_now(&self) -> bool {
         let socket = self.stream.get_ref();

@@ -12,6 +12,7 @@ use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use time::{Date, Month, OffsetDateTime, PrimitiveDateTime};
 use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -237,44 +238,99 @@ pub enum Clock {
     Manual(ManualClock),
 }
 
-/// A clock that changes only when a test advances it. Clones share the same time.
+/// A clock that tests set: it stands, or it runs ahead of the system clock. Clones share the same time.
 #[derive(Debug, Clone)]
-pub struct ManualClock(Arc<watch::Sender<Timestamp>>);
+pub struct ManualClock(Arc<watch::Sender<Hand>>);
+
+/// What a [`ManualClock`] shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hand {
+    /// Always this time.
+    Stands(Timestamp),
+    /// The time of the system clock, and this many microseconds more.
+    Runs(i64),
+}
+
+impl Hand {
+    fn shown(self) -> Timestamp {
+        match self {
+            Self::Stands(moment) => moment,
+            Self::Runs(ahead) => Timestamp(system_now().0.saturating_add(ahead).clamp(FIRST, LAST)),
+        }
+    }
+
+    /// Returns this hand with another time.
+    #[must_use]
+    pub fn moved_to(self, moment: Timestamp) -> Self {
+        match self {
+            Self::Stands(_) => Self::Stands(moment),
+            Self::Runs(_) => Self::Runs(moment.0.saturating_sub(system_now().0)),
+        }
+    }
+}
 
 impl ManualClock {
-    /// Creates a clock that shows `moment`.
+    /// Creates a clock that shows `moment` until it is advanced.
     pub fn at(moment: Timestamp) -> Self {
-        Self(Arc::new(watch::Sender::new(moment)))
+        Self::new(Hand::Stands(moment))
+    }
+
+    /// Creates a clock.
+    pub fn new(hand: Hand) -> Self {
+        Self(Arc::new(watch::Sender::new(hand)))
+    }
+
+    /// Returns whether the clock stands, and where.
+    pub fn hand(&self) -> Hand {
+        *self.0.borrow()
     }
 
     /// Advances the clock, and wakes the tasks whose time has come.
     pub fn advance(&self, by: Duration) {
-        self.0.send_modify(|moment| *moment = moment.plus(by));
+        self.0.send_modify(|hand| *hand = hand.moved_to(hand.shown().plus(by)));
     }
 
     /// Sets the clock, also to an earlier time, as an operator or a time server does.
     pub fn set(&self, moment: Timestamp) {
-        self.0.send_replace(moment);
+        self.0.send_modify(|hand| *hand = hand.moved_to(moment));
     }
+
+    /// Replaces the hand, and wakes the tasks whose time has come.
+    pub fn replace(&self, hand: Hand) {
+        self.0.send_replace(hand);
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the only reader of the system clock")]
+fn system_now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
 impl Clock {
     /// Waits until the clock shows `moment`, which is `at_most` away when it is computed. If it is further away, the clock was
     /// set back since, and the wait is over.
     pub async fn wait_until(&self, moment: Timestamp, at_most: Duration) {
-        let is_over = |now: Timestamp| !moment.is_end_of_current(at_most, now);
-        match self {
-            Self::System => {
-                let mut now = self.now();
-                while !is_over(now) {
-                    let left = u64::try_from(moment.0.saturating_sub(now.0)).unwrap_or(0);
-                    tokio::time::sleep(Duration::from_micros(left).min(MAX_SLEEP)).await;
-                    now = self.now();
-                }
+        // Before the first look, so that no change is missed.
+        let mut changes = match self {
+            Self::System => None,
+            Self::Manual(clock) => Some(clock.0.subscribe()),
+        };
+        loop {
+            let now = self.now();
+            if !moment.is_end_of_current(at_most, now) {
+                return;
             }
-            Self::Manual(clock) => {
+            let left = Duration::from_micros(moment.0.abs_diff(now.0)).min(MAX_SLEEP);
+            match &mut changes {
+                None => sleep(left).await,
                 // `self` holds the sender, so the wait cannot fail.
-                let _ = clock.0.subscribe().wait_for(|shown| is_over(*shown)).await;
+                Some(changes) if matches!(*changes.borrow(), Hand::Stands(_)) => {
+                    let _ = changes.changed().await;
+                }
+                Some(changes) => {
+                    let _ = timeout(left, changes.changed()).await;
+                }
             }
         }
     }
@@ -282,12 +338,8 @@ impl Clock {
     /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         match self {
-            #[expect(clippy::disallowed_methods, reason = "the only reader of the system clock")]
-            Self::System => {
-                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-            }
-            Self::Manual(clock) => *clock.0.borrow(),
+            Self::System => system_now(),
+            Self::Manual(clock) => clock.hand().shown(),
         }
     }
 

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
 
-use crate::mail::compose::MailContent;
+use crate::mail::compose::{MailContent, MailKind};
 use crate::resources::shared::prelude::*;
 
 use super::session_text::{SecretDigest, SessionKeys, decode};
@@ -146,8 +146,10 @@ pub fn render_mail(
 ) -> Result<MailContent> {
     let code = code.grouped();
     let url = format!("{page}#{code}");
-    let it = SignInText { service, url, code, ip_address, expires_at: expires_at.minute() };
-    MailContent::render("Sign in to Steward".to_owned(), &it, &SignInHtml { it: &it })
+    let expires_at = expires_at.minute();
+    let it = SignInText { service, url: url.clone(), code, ip_address, expires_at };
+    let head = (MailKind::SignIn, "Sign in to Steward".to_owned());
+    MailContent::render(head, Some(url), &it, &SignInHtml { it: &it })
 }
 
 #[cfg(test)]

@@ -20,13 +20,13 @@ pub struct Overlay {
 }
 
 /// The difference between the file and the state that redb sees.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Memory {
     len: u64,
     /// How many bytes of the file are still part of the state: those behind were cut off.
     stored: u64,
-    /// The pages that were written, by their number.
-    pages: BTreeMap<u64, Box<[u8; PAGE]>>,
+    /// The pages that were written, by their number. Forks share those that none of them has written since.
+    pages: BTreeMap<u64, Arc<[u8; PAGE]>>,
 }
 
 impl Overlay {
@@ -39,6 +39,11 @@ impl Overlay {
     /// Creates an empty file.
     pub fn empty() -> Self {
         Self { file: None, memory: Mutex::default() }
+    }
+
+    /// Returns a file with the content of this one. A later write to one of them does not change the other.
+    pub fn fork(&self) -> Self {
+        Self { file: self.file.clone(), memory: Mutex::new(self.memory().clone()) }
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -91,14 +96,14 @@ impl FsFile for Overlay {
         for number in page_of(offset)..=page_of(end.saturating_sub(1).max(offset)) {
             let start = number * PAGE as u64;
             let page = match memory.pages.entry(number) {
-                Entry::Occupied(written) => written.into_mut(),
+                Entry::Occupied(written) => Arc::make_mut(written.into_mut()),
                 Entry::Vacant(unwritten) => {
                     let mut page = [0; PAGE];
                     self.read_file(stored, start, &mut page)?;
-                    unwritten.insert(Box::new(page))
+                    Arc::make_mut(unwritten.insert(Arc::new(page)))
                 }
             };
-            copy_overlap((offset, data), (start, page.as_mut_slice()));
+            copy_overlap((offset, data), (start, page));
         }
         Ok(())
     }
@@ -110,7 +115,7 @@ impl FsFile for Overlay {
         let mut cut = memory.pages.split_off(&page_of(len));
         if let Some(mut page) = cut.remove(&page_of(len)) {
             let kept = usize::try_from(len % PAGE as u64).unwrap_or(0);
-            page.iter_mut().skip(kept).for_each(|byte| *byte = 0);
+            Arc::make_mut(&mut page).iter_mut().skip(kept).for_each(|byte| *byte = 0);
             memory.pages.insert(page_of(len), page);
         }
         Ok(())
@@ -169,6 +174,7 @@ mod tests {
             let mut model = stored.clone();
             let opened = FsHandle::os().file_system().open_to_read(file.path()).expect("a handle");
             let overlay = Overlay::new(opened).expect("an overlay");
+            let (fork, forked) = (overlay.fork(), model.clone());
             for step in steps {
                 match step {
                     Step::Write(at, bytes) => {
@@ -187,6 +193,9 @@ mod tests {
             let within = overlay.read(from as u64, &mut read).is_ok();
             prop_assert_eq!(within.then_some(read.as_slice()), model.get(from..from + length));
             prop_assert_eq!(std::fs::read(file.path()).expect("the file"), stored);
+            let mut read = vec![0; forked.len()];
+            fork.read(0, &mut read).expect("memory");
+            prop_assert_eq!(read, forked);
         }
     }
 }

@@ -137,8 +137,9 @@ impl Store {
     #[doc(hidden)]
     pub async fn closed_while(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
         let closed = move |database| {
+            close(database)?;
             work();
-            close(database)
+            Ok(())
         };
         self.with_exclusive_file(closed).await
     }

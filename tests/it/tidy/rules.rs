@@ -40,7 +40,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
     (&["redb"], &["store"]),
     (
         &["axum", "hyper", "hyper_util", "tower", "tower_http"],
-        &["http", "*/http", "console", "router.rs", "cli/serve.rs", "test_server/control.rs"],
+        &["http", "*/http", "console", "router.rs", "cli/serve.rs", "test_server/http/"],
     ),
     (&["clap"], &["cli", "config", "operator/options.rs"]),
     (&["toml"], &["cli"]),

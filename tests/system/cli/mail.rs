@@ -2,7 +2,7 @@
 
 use steward::testing::config::MailConfig;
 use steward::testing::ids::OutboxMessageId;
-use steward::testing::mail::{MailContent, Mailer, SendError};
+use steward::testing::mail::{MailContent, MailKind, Mailer, SendError};
 use tempfile::TempDir;
 use tokio_rustls::rustls::ServerConfig;
 use uuid::Uuid;
@@ -20,6 +20,8 @@ const SIGNED_IN: &str = "ann%40corp.example:correct%2Fhorse%20battery";
 
 fn message() -> MailContent {
     MailContent {
+        kind: MailKind::Test,
+        link: None,
         subject: "Grüße".to_owned(),
         text: "Schöne Grüße.\n.\nEnde".to_owned(),
         html: "<p>Schöne Grüße.</p>".to_owned(),

@@ -8,3 +8,5 @@ mod readiness;
 mod secrets;
 mod systemd;
 mod test_command;
+mod test_control;
+mod test_requests;

@@ -5,15 +5,15 @@ use std::os::unix::process::ExitStatusExt;
 use crate::prelude::*;
 use crate::support::process::KillOnDrop;
 
-const OWNER_KEY: &str =
+pub const OWNER_KEY: &str =
     "phx_0000000000000000000001StewardTestOwnerKey00000000000000000000000002Xc0MH";
-const MEMBER_KEY: &str =
+pub const MEMBER_KEY: &str =
     "phx_0000000000000000000002StewardTestMemberKey0000000000000000000000002rvj6y";
-const ORGANIZATION: &str = "019b76da-a800-7cff-9d80-35f53fb9a9c4";
-const DASHBOARDS: &str = "/api/projects/1/dashboards/";
+pub const ORGANIZATION: &str = "019b76da-a800-7cff-9d80-35f53fb9a9c4";
+pub const DASHBOARDS: &str = "/api/projects/1/dashboards/";
 
 /// Starts `steward test` in an empty folder.
-fn serve(site: &DataFolder, args: &[&str]) -> Server {
+pub fn serve(site: &DataFolder, args: &[&str]) -> Server {
     let args = [&["test", "--json"], args].concat();
     Server::start(&mut site.steward(&args)).expect("it serves")
 }
@@ -280,6 +280,7 @@ fn flags_of_a_real_service_are_refused_with_a_reason() {
     for (args, part) in [
         (&["--data", "x.redb"][..], "--data: steward test keeps its workspace in memory"),
         (&["--smtp-url", "smtp://x.example", "--smtp-from", "a@x.example"], "sends no mail"),
+        (&["--dns-resolver", "192.0.2.1:53"], "asks no name server"),
         (&["--tls-cert", "x"], "plain HTTP"),
         (&["--backup-dir", "x"], "writes no backups"),
         (&["--config", "x"], "reads no configuration file"),
@@ -308,10 +309,12 @@ fn control_plane_answers_programs_of_this_machine_and_no_page() {
         "type": "authentication_error", "code": "permission_denied",
         "detail": "The control plane of steward test answers programs of this machine only.", "attr": null,
     });
-    let not_found = json!({ "type": "invalid_request", "code": "not_found", "detail": "Not found.", "attr": null });
+    let unserved = json!({
+        "type": "invalid_request", "code": "not_found", "detail": "API endpoint not found.", "attr": null,
+    });
     for host in ["localhost", "127.0.0.1", "[::1]", "steward.localhost"] {
         assert_eq!(ask(&server, &format!("{host}:{port}"), "/_test/", "").0, 200, "{host}");
-        assert_eq!(ask(&server, host, "/_test/nothing", ""), (404, not_found.clone()), "{host}");
+        assert_eq!(ask(&server, host, "/_test/nothing", ""), (404, unserved.clone()), "{host}");
     }
     for (host, headers) in [
         ("rebound.example", ""),
@@ -330,9 +333,6 @@ fn control_plane_answers_programs_of_this_machine_and_no_page() {
     }
     server.stop();
     let server = site.serve(&[]);
-    let unserved = json!({
-        "type": "invalid_request", "code": "not_found", "detail": "API endpoint not found.", "attr": null,
-    });
     for path in ["/_test/", "/_test/nothing"] {
         assert_eq!(ask(&server, "localhost", path, ""), (404, unserved.clone()));
     }

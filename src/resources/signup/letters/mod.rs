@@ -3,7 +3,9 @@
 use askama::Template;
 
 use crate::ids::InviteId;
-use crate::mail::compose::{ComposeMail, Composed, Delivery, MailContent, to_single_line};
+use crate::mail::compose::{
+    ComposeMail, Composed, Delivery, MailContent, MailKind, to_single_line,
+};
 use crate::mail::outbox::{Notification, OutboxMessage};
 use crate::resources::invites::{self, InviteLinks};
 use crate::resources::members::{self, Membership};
@@ -83,7 +85,8 @@ impl InviteMails {
             url: self.links.mail_link(id),
         };
         let subject = format!("{} invites you to {}", it.inviter, it.organization);
-        message(subject, &it, &InvitationHtml { it: &it })
+        let link = Some(it.url.clone());
+        message((MailKind::Invite, subject), link, &it, &InvitationHtml { it: &it })
     }
 }
 
@@ -137,7 +140,7 @@ fn joined(tx: &Snapshot, id: OrganizationId, newcomer: UserId, to: &str) -> Resu
         organization: to_single_line(&organization.fields.name),
     };
     let subject = format!("{} has joined {}", it.name, it.organization);
-    message(subject, &it, &JoinedHtml { it: &it })
+    message((MailKind::Joined, subject), None, &it, &JoinedHtml { it: &it })
 }
 
 /// The mail that confirms a takeover, as plain text.
@@ -173,7 +176,7 @@ fn taken_over(
         at: at.minute(),
     };
     let subject = format!("You have taken over the account of {}", it.email);
-    message(subject, &it, &TakenOverHtml { it: &it })
+    message((MailKind::TakenOver, subject), None, &it, &TakenOverHtml { it: &it })
 }
 
 /// Returns the name of a user, or the address of a user without a name.
@@ -185,6 +188,11 @@ fn name(user: &User) -> String {
     }
 }
 
-fn message(subject: String, text: &impl Template, html: &impl Template) -> Result<Composed> {
-    MailContent::render(subject, text, html).map(Composed::Content)
+fn message(
+    head: (MailKind, String),
+    link: Option<String>,
+    text: &impl Template,
+    html: &impl Template,
+) -> Result<Composed> {
+    MailContent::render(head, link, text, html).map(Composed::Content)
 }

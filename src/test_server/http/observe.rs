@@ -1,0 +1,291 @@
+//! Looks at each request of the service on its way: adds it to the journal, and does what faults ask for.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, HeaderValue, RETRY_AFTER};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::middleware::Next;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::{TryStreamExt, stream};
+use http_body_util::{BodyExt, Limited};
+use serde_json::Value;
+use tokio::task::yield_now;
+
+use crate::app::App;
+use crate::base::error::Error;
+use crate::base::time::Timestamp;
+use crate::http::client::RejectedRequest;
+use crate::http::route_guard::bearer_token;
+use crate::http::routes::{RouteSpec, find_operation};
+use crate::resources::api_keys::ApiKey;
+use crate::resources::users::User;
+use crate::store::Tx;
+use crate::test_server::faults::{Asked, Effect, Failure, Faults};
+use crate::test_server::journal::{Caller, Captured, Entry, Journal};
+use crate::test_server::notes;
+
+use super::{Ending, Passing};
+
+/// How many of the last characters of a key are shown.
+const SHOWN: usize = 4;
+
+/// What the observation of a request needs. Clones share it.
+#[derive(Clone)]
+pub(super) struct Observer {
+    pub(super) app: App,
+    /// The operations of the service.
+    pub(super) specs: Arc<[RouteSpec]>,
+    pub(super) journal: Arc<Journal>,
+    pub(super) faults: Arc<Faults>,
+    /// Whether unknown fields and parameters are refused.
+    pub(super) is_strict: bool,
+}
+
+/// The layer around the service.
+pub(super) async fn observe(
+    State(observer): State<Observer>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let seen = Seen::of(&observer, &request);
+    let asked = Asked {
+        method: seen.head.method.as_str(),
+        path: seen.head.uri.path(),
+        operation: seen.spec.as_ref().map(|spec| spec.operation),
+        caller: seen
+            .caller
+            .as_ref()
+            .map(|caller| [caller.email.as_str(), caller.key_label.as_str()]),
+    };
+    let (fault, effect) = observer.faults.of_request(&asked).unzip();
+    let captured = Captured::default();
+    let ending = request.extensions().get::<Ending>().cloned();
+    match &effect {
+        Some(Effect::Fails(failure)) => {
+            let refused = run_refused(next, request, failure.error()).await;
+            let response = with_failure(refused, failure);
+            return seen.finish(&observer, captured, fault, response);
+        }
+        Some(Effect::DropsBefore) => {
+            seen.add_to(&observer, (captured, fault), None);
+            end_connection();
+        }
+        Some(Effect::Waits(delay)) => tokio::select! {
+            () = tokio::time::sleep(*delay) => {}
+            () = ended(ending.clone()) => {}
+        },
+        _ => {}
+    }
+    let response = match seen.admit(&observer, request, &captured).await {
+        (request, None) => next.run(request).await,
+        (request, Some(refused)) => run_refused(next, request, refused).await,
+    };
+    match effect {
+        Some(Effect::DropsAfter) => {
+            seen.add_to(&observer, (captured, fault), None);
+            end_connection();
+        }
+        Some(Effect::Truncates(bytes)) => {
+            let response = response.map(|body| truncated(body, bytes));
+            seen.finish(&observer, captured, fault, response)
+        }
+        Some(Effect::Stalls) => {
+            let response = response.map(|_| stalled(ending));
+            seen.finish(&observer, captured, fault, response)
+        }
+        _ => seen.finish(&observer, captured, fault, response),
+    }
+}
+
+/// Waits until requests in progress are to end.
+async fn ended(ending: Option<Ending>) {
+    if let Some(Ending(mut ending)) = ending {
+        let _ = ending.changed().await;
+    }
+}
+
+/// Ends the connection of this request without a response: hyper's task of the connection ends with it.
+fn end_connection() -> ! {
+    resume_unwind(Box::new("a fault that a test asked for"))
+}
+
+/// A request when it arrived.
+struct Seen {
+    head: Head,
+    at: Timestamp,
+    begun: Instant,
+    spec: Option<RouteSpec>,
+    caller: Option<Caller>,
+}
+
+/// The head of a request, without its extensions.
+struct Head {
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+impl Seen {
+    fn of(observer: &Observer, request: &Request) -> Self {
+        let matched = request.extensions().get::<MatchedPath>();
+        let spec = matched
+            .and_then(|path| find_operation(&observer.specs, request.method(), path.as_str()));
+        let caller = caller(&observer.app, request.headers());
+        let mut headers = request.headers().clone();
+        hide_secrets(&mut headers);
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let (at, begun) = (observer.app.now(), Instant::now());
+        Self { head: Head { method, uri, headers }, at, begun, spec: spec.cloned(), caller }
+    }
+
+    /// Captures the body of the request on its way. In strict mode, returns the error of what is unknown in it.
+    async fn admit(
+        &self,
+        observer: &Observer,
+        request: Request,
+        captured: &Captured,
+    ) -> (Request, Option<Error>) {
+        let (head, body) = request.into_parts();
+        let Some(spec) = self.spec.as_ref().filter(|_| observer.is_strict) else {
+            let captured = captured.clone();
+            let body = Passing::of(body, move |data| captured.add(data));
+            return (Request::from_parts(head, body), None);
+        };
+        let most = observer.app.config().max_body;
+        let Ok(read) = Limited::new(body, most).collect().await else {
+            let refused = Error::payload_too_large(most);
+            return (Request::from_parts(head, Body::empty()), Some(refused));
+        };
+        let bytes = read.to_bytes();
+        captured.add(&bytes);
+        let json = serde_json::from_slice::<Value>(&bytes).ok();
+        let unknown = notes::unknown(spec, head.uri.query(), json.as_ref()).into_iter().next();
+        let refused =
+            unknown.map(|note| Error::field(note.attr.unwrap_or_default(), note.code, note.detail));
+        (Request::from_parts(head, bytes.into()), refused)
+    }
+
+    /// Adds the request to the journal, and captures the body of its response on its way.
+    fn finish(
+        self,
+        observer: &Observer,
+        captured: Captured,
+        fault: Option<u64>,
+        response: Response,
+    ) -> Response {
+        let sent = Captured::default();
+        let status = response.status();
+        self.add_to(observer, (captured, fault), Some((status, sent.clone())));
+        response.map(|body| Passing::of(body, move |data| sent.add(data)))
+    }
+
+    fn add_to(
+        self,
+        observer: &Observer,
+        (body, fault): (Captured, Option<u64>),
+        answer: Option<(StatusCode, Captured)>,
+    ) {
+        let Head { method, uri, headers } = self.head;
+        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+        let operation = self.spec.as_ref().map(|spec| spec.operation);
+        let mut found = match &self.spec {
+            Some(spec) => notes::unknown(spec, uri.query(), body.json().as_ref()),
+            None => Vec::new(),
+        };
+        if let Some((status, _)) = &answer {
+            found.extend(notes::of_path(uri.path(), operation, status.as_u16()));
+        }
+        let (status, response) = answer.unzip();
+        observer.journal.add(Entry {
+            at: self.at,
+            method: method.to_string(),
+            path: uri.path().to_owned(),
+            query: uri.query().map(str::to_owned),
+            headers,
+            body,
+            operation,
+            caller: self.caller,
+            status: status.map(|status| status.as_u16()),
+            response: response.unwrap_or_default(),
+            duration: self.begun.elapsed(),
+            fault,
+            notes: found,
+        });
+    }
+}
+
+/// Returns the user and the key of a valid key in the headers.
+fn caller(app: &App, headers: &HeaderMap) -> Option<Caller> {
+    let sent = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let tx = app.store().snapshot().ok()?;
+    let key = app.key_cache().verify(&tx, bearer_token(sent)?).ok()?.key();
+    let key = tx.get::<ApiKey>(&key).ok()?;
+    let user = tx.get::<User>(&key.meta.user).ok()?;
+    Some(Caller { email: user.fields.email, key_label: key.fields.label })
+}
+
+/// Leaves the last characters of a key, and nothing of a session.
+fn hide_secrets(headers: &mut HeaderMap) {
+    if let Some(sent) = headers.get_mut(AUTHORIZATION) {
+        let text = sent.to_str().unwrap_or_default();
+        let last = text.len().checked_sub(SHOWN).and_then(|at| text.get(at..)).unwrap_or_default();
+        let shown = HeaderValue::try_from(format!("Bearer ...{last}"));
+        *sent = shown.unwrap_or(HeaderValue::from_static("..."));
+    }
+    if let Some(sent) = headers.get_mut(COOKIE) {
+        *sent = HeaderValue::from_static("...");
+    }
+}
+
+/// Lets the service refuse a request with an error, before anything is done.
+async fn run_refused(next: Next, mut request: Request, error: Error) -> Response {
+    request.extensions_mut().insert(RejectedRequest(error));
+    next.run(request).await
+}
+
+/// Returns the response of an error with what a fault says of it.
+fn with_failure(response: Response, failure: &Failure) -> Response {
+    let (mut head, _) = response.into_parts();
+    head.status = failure.status.try_into().unwrap_or(head.status);
+    head.headers.remove(CONTENT_LENGTH);
+    // Only these two have one without being asked.
+    if failure.status != 429 && failure.status != 503 {
+        head.headers.remove(RETRY_AFTER);
+    }
+    if let Some(wait) = failure.retry_after {
+        head.headers.insert(RETRY_AFTER, HeaderValue::from(wait));
+    }
+    Response::from_parts(head, failure.body().to_string().into())
+}
+
+/// Returns the first bytes of a body, and then an error, which ends the connection.
+fn truncated(body: Body, bytes: usize) -> Body {
+    let pieces = (body.into_data_stream(), Some(bytes));
+    Body::from_stream(stream::try_unfold(pieces, |(mut pieces, left)| async move {
+        let Some(left) = left else {
+            // What came before leaves first.
+            yield_now().await;
+            return Err(axum::Error::new("a fault that a test asked for"));
+        };
+        let Some(piece) = pieces.try_next().await? else { return Ok(None) };
+        if piece.len() <= left {
+            let left = left - piece.len();
+            return Ok(Some((piece, (pieces, Some(left)))));
+        }
+        Ok(Some((piece.slice(..left), (pieces, None))))
+    }))
+}
+
+/// Returns a body that never arrives, until requests in progress are to end.
+fn stalled(ending: Option<Ending>) -> Body {
+    Body::from_stream(stream::once(async move {
+        ended(ending).await;
+        Err::<Bytes, _>(axum::Error::new("a fault that a test asked for"))
+    }))
+}
