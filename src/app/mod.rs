@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
 
 use crate::app::blocking_pool::BlockingPool;
@@ -342,11 +343,15 @@ impl App {
         run_low_priority(Priority::Answer, issue).await?
     }
 
-    /// Records the use of a key or a session, if a record is due. Unless the service waits for uses, that happens in the
-    /// background. A failure is only logged.
-    pub(crate) async fn record_use(&self, presented: &Credential, now: Timestamp) {
+    /// Records the use of a key or a session, if a record is due. A failure is only logged. Returns what to wait for if the
+    /// service waits for uses. Otherwise the record is written in the background.
+    pub(crate) fn record_use(
+        &self,
+        presented: &Credential,
+        now: Timestamp,
+    ) -> Option<BoxFuture<'static, ()>> {
         if !presented.is_use_due(now) {
-            return;
+            return None;
         }
         let (store, used) = (self.0.store.clone(), presented.clone());
         let record = async move {
@@ -355,12 +360,13 @@ impl App {
             }
         };
         if self.0.config.waits_for_uses {
-            return record.boxed().await;
+            return Some(record.boxed());
         }
         spawn(async move {
             tokio::time::sleep(RECORD_USE_DELAY).await;
             record.await;
         });
+        None
     }
 
     /// Starts a task that ends with this service.

@@ -151,7 +151,9 @@ pub(super) async fn check_access(
     if let Some(log_context) = &mut extras.log_context {
         log_context.organization = context.member.as_ref().map(|member| member.organization);
     }
-    app.record_use(auth.credential(), now).await;
+    if let Some(recorded) = app.record_use(auth.credential(), now) {
+        recorded.await;
+    }
     extras.consumer = Some(context.consumer());
     extras.attach_to(app, app.config().max_body, &mut request)?;
     if once {
