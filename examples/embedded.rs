@@ -1,5 +1,4 @@
-//! Runs the service inside an integration test: a temporary data file, and the router called
-//! in-process without a port.
+//! Runs the service inside an integration test: a workspace in memory, and the router called in-process without a port.
 //!
 //! ```sh
 //! cargo run --example embedded
@@ -16,27 +15,30 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use steward::{Config, InitialRecords, create, router};
+use steward::{Config, TestServer};
 use tower::ServiceExt;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("workspace.redb");
-    let (app, made) = create(&path, Config::default(), &InitialRecords::default())?;
-    let service = router(app.clone());
+    let server = TestServer::without_port(Config::default()).await?;
+    let path = format!("/api/projects/{}/dashboards/", server.project_id());
+    let authorization = format!("Bearer {}", server.owner_key());
 
-    let create = Request::post(format!("/api/projects/{}/dashboards/", made.project_id))
-        .header("Authorization", format!("Bearer {}", made.api_key))
+    let create = Request::post(&path)
+        .header("Authorization", &authorization)
         .header("Content-Type", "application/json")
         .body(Body::from(json!({ "name": "From a test" }).to_string()))?;
-    let response = service.oneshot(create).await?;
+    let response = server.router().oneshot(create).await?;
     assert_eq!(response.status(), StatusCode::CREATED);
     let dashboard: Value =
         serde_json::from_slice(&response.into_body().collect().await?.to_bytes())?;
     assert_eq!(dashboard["name"], "From a test");
     println!("created dashboard {} without opening a port", dashboard["id"]);
 
-    app.close().await;
+    server.reset().await?;
+    let list = Request::get(&path).header("Authorization", authorization).body(Body::empty())?;
+    let response = server.router().oneshot(list).await?;
+    let page: Value = serde_json::from_slice(&response.into_body().collect().await?.to_bytes())?;
+    assert_eq!(page["count"], 0, "the next test begins with the same workspace");
     Ok(())
 }

@@ -1,32 +1,29 @@
 //! Steward: the admin API of an analytics workspace, served from one binary and one data file.
 //!
 //! Most people run the `steward` command. This crate is the same service as a library, to start it inside an
-//! integration test or another program:
+//! integration test or another program. For a test, there is nothing to prepare and nothing to clean up:
 //!
 //! ```
 //! use axum::body::Body;
 //! use axum::http::{Request, StatusCode};
-//! use steward::{Config, InitialRecords, create, router};
+//! use steward::{Config, TestServer};
 //! use tower::ServiceExt;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let folder = tempfile::tempdir()?;
-//! let file = folder.path().join("workspace.redb");
-//! let (app, workspace) = create(&file, Config::default(), &InitialRecords::default())?;
+//! let server = TestServer::without_port(Config::default()).await?;
 //!
-//! let list = Request::get(format!("/api/projects/{}/dashboards/", workspace.project_id))
-//!     .header("Authorization", format!("Bearer {}", workspace.api_key))
+//! let list = Request::get(format!("/api/projects/{}/dashboards/", server.project_id()))
+//!     .header("Authorization", format!("Bearer {}", server.owner_key()))
 //!     .body(Body::empty())?;
-//! assert_eq!(router(app.clone()).oneshot(list).await?.status(), StatusCode::OK);
-//!
-//! app.close().await;
+//! assert_eq!(server.router().oneshot(list).await?.status(), StatusCode::OK);
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! # Public items
 //!
+//! - [`TestServer`] is a server for one test, with a workspace in memory.
 //! - [`create`] creates a data file with its first records ([`InitialRecords`]) and opens it. It returns the running
 //!   service, an [`App`], and the ids and the API key of the new records, a [`CreatedWorkspace`].
 //! - [`Store::open`] and [`App::new`] open a data file that exists. Both fail with an [`OpenError`].
@@ -73,3 +70,4 @@ pub(crate) use input::input;
 pub use operator::bootstrap::{CreatedWorkspace, InitialRecords, create};
 pub use router::router;
 pub use store::{OpenError, Store};
+pub use test_server::TestServer;

@@ -176,6 +176,7 @@ fn bench(settings: &Settings) -> Result<()> {
     lines.extend(rows::backups(settings)?);
     lines.extend(rows::insights(settings)?);
     lines.extend(rows::console(settings)?);
+    lines.extend(rows::test_runs(settings)?);
     lines.retain(|line| settings.wants(&[line.row]));
     let (others, stolen) = neighbours.cores()?;
     println!("{machine}.\n{}", conditions(settings));

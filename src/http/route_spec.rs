@@ -38,6 +38,8 @@ pub struct RouteSpec {
     pub response: Option<ResponseSpec>,
     /// Whether the response has no version and so no `ETag`.
     pub unversioned: bool,
+    /// Whether a `Dry-Run` is refused, because what the operation changes is in no transaction.
+    pub no_dry_run: bool,
     /// Whether a POST changes nothing, so that an `Idempotency-Key` has no effect.
     pub only_reads: bool,
     /// The content types of a response that is not JSON.
@@ -191,7 +193,7 @@ impl RouteSpec {
 
     /// Whether the operation honours `Dry-Run`. Every operation that may change something does.
     pub fn accepts_dry_run(&self) -> bool {
-        !self.method.is_safe() && self.status != 405
+        !self.method.is_safe() && self.status != 405 && !self.no_dry_run
     }
 
     /// Whether the response to a dry run has the same status as the operation's own success.

@@ -139,6 +139,11 @@ impl Routes {
         &self.specs
     }
 
+    /// Declares that no operation of this table can be run dry.
+    pub fn without_dry_runs(&mut self) {
+        self.specs.iter_mut().for_each(|row| row.no_dry_run = true);
+    }
+
     /// Returns every page and action of the console in the order of declaration.
     pub fn pages(&self) -> &[PageSpec] {
         &self.pages

@@ -25,6 +25,7 @@ use utoipa::ToSchema;
 
 use crate::ids::{OrganizationId, ProjectId, UserUuid};
 
+pub use http::TestServer;
 pub(crate) use http::router;
 pub(crate) use process::{Signals, TestCommand, become_command, parent_gone, stdin_closed};
 pub(crate) use ready::Ready;
@@ -37,7 +38,7 @@ pub(crate) struct Workspace {
     pub(crate) project_id: ProjectId,
     /// The owner.
     pub(crate) user: Person,
-    /// A member of the lowest level. `None` if the workspace that the server started from has none.
+    /// A member of the lowest level; null if the workspace that the server started from has none.
     pub(crate) member: Option<Person>,
 }
 

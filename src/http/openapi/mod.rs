@@ -36,26 +36,29 @@ use schemas::{ResponseSchemas, add_schema, extract_titled};
 
 /// The document as YAML and JSON, each generated on first request so that a start does not pay for
 /// them.
-#[derive(Default)]
 struct Documents {
+    about: About,
     table: RouteTable,
     yaml: OnceLock<Result<StaticResponse>>,
     json: OnceLock<Result<StaticResponse>>,
 }
 
+/// What a document says of itself.
+#[derive(Clone, Copy)]
+pub struct About {
+    /// The name of the API.
+    pub title: &'static str,
+    /// What holds for all operations.
+    pub description: &'static str,
+}
+
+/// The API of the service.
+const SERVICE: About = About { title: "Steward", description: DESCRIPTION };
+
 /// Adds the routes of the document and of the documentation page.
 pub fn routes(routes: &mut Routes) {
-    let texts = Documents { table: routes.table(), ..Documents::default() };
-    let texts = Arc::new(texts);
     routes.resource("schema", "This document, and a page to read it and send requests.");
-    let needs = Requirements::public("it describes the service, not its data");
-    let serve = move |query: QueryParams| async move { texts.response(query.last("format")) };
-    routes
-        .get("/api/schema/", "schema_retrieve", needs, serve)
-        .summary("Retrieve this document as YAML, or as JSON.")
-        .query::<parameters::DocumentFormat>("format", "The format: `yaml` (default) or `json`.")
-        .media_types(&[YAML, JSON])
-        .may_return(404);
+    add_document(routes, "/api/schema/", "schema_retrieve", SERVICE);
     let needs = Requirements::public("the page shows no data and asks for a key");
     routes
         .get(PAGE, "docs_retrieve", needs, page)
@@ -73,15 +76,34 @@ pub fn routes(routes: &mut Routes) {
         .may_return(404);
 }
 
+/// Adds the route of the document of all routes of a table.
+pub fn add_document(
+    routes: &mut Routes,
+    path: &'static str,
+    operation: &'static str,
+    about: About,
+) {
+    let (table, yaml, json) = (routes.table(), OnceLock::new(), OnceLock::new());
+    let texts = Arc::new(Documents { about, table, yaml, json });
+    let needs = Requirements::public("it describes the service, not its data");
+    let serve = move |query: QueryParams| async move { texts.response(query.last("format")) };
+    routes
+        .get(path, operation, needs, serve)
+        .summary("Retrieve this document as YAML, or as JSON.")
+        .query::<parameters::DocumentFormat>("format", "The format: `yaml` (default) or `json`.")
+        .media_types(&[YAML, JSON])
+        .may_return(404);
+}
+
 const YAML: &str = "application/vnd.oai.openapi";
 const JSON: &str = "application/vnd.oai.openapi+json";
 
 impl Documents {
     fn response(&self, format: Option<&str>) -> Result<Response> {
-        let rows = self.table.specs();
+        let document = || document(self.about, self.table.specs());
         let (media, text) = match format {
-            None | Some("" | "yaml") => (YAML, self.yaml.get_or_init(|| yaml(rows))),
-            Some("json") => (JSON, self.json.get_or_init(|| json(rows))),
+            None | Some("" | "yaml") => (YAML, self.yaml.get_or_init(|| yaml(&document()))),
+            Some("json") => (JSON, self.json.get_or_init(|| json(&document()))),
             Some(_) => return Err(Error::not_found()),
         };
         let headers = [
@@ -92,9 +114,8 @@ impl Documents {
     }
 }
 
-fn yaml(specs: &[RouteSpec]) -> Result<StaticResponse> {
-    let text =
-        yaml_serde::to_string(&YamlValue(&build_document(specs))).map_err(Error::internal)?;
+fn yaml(document: &Value) -> Result<StaticResponse> {
+    let text = yaml_serde::to_string(&YamlValue(document)).map_err(Error::internal)?;
     Ok(StaticResponse::new(Bytes::from(text)))
 }
 
@@ -118,8 +139,8 @@ impl Serialize for YamlValue<'_> {
     }
 }
 
-fn json(specs: &[RouteSpec]) -> Result<StaticResponse> {
-    let text = serde_json::to_vec(&build_document(specs)).map_err(Error::internal)?;
+fn json(document: &Value) -> Result<StaticResponse> {
+    let text = serde_json::to_vec(document).map_err(Error::internal)?;
     Ok(StaticResponse::new(Bytes::from(text)))
 }
 
@@ -157,9 +178,13 @@ impl Components {
     }
 }
 
-/// Returns the document of these operations.
+/// Returns the document of these operations of the service.
 #[must_use]
 pub fn build_document(specs: &[RouteSpec]) -> Value {
+    document(SERVICE, specs)
+}
+
+fn document(About { title, description }: About, specs: &[RouteSpec]) -> Value {
     let mut paths = Map::new();
     let mut answers = ResponseSchemas::default();
     for row in specs {
@@ -184,8 +209,8 @@ pub fn build_document(specs: &[RouteSpec]) -> Value {
     json!({
         "openapi": "3.1.0",
         "info": {
-            "title": "Steward",
-            "description": DESCRIPTION,
+            "title": title,
+            "description": description,
             "license": { "name": "MIT", "identifier": "MIT" },
             "version": env!("CARGO_PKG_VERSION"),
         },

@@ -1,6 +1,7 @@
 //! The routes of the control plane.
 
 use crate::auth::Requirements;
+use crate::http::openapi::{self, About};
 use crate::http::routes::Routes;
 use crate::input::{Email, Identifier, Integer, Text};
 use crate::test_server::clock::{ClockBody, ClockChange, SetClockBody};
@@ -15,6 +16,7 @@ use super::handlers::{self, FaultsBody, MailsBody, NamesBody, SnapshotsBody};
 
 /// The path below which all others are.
 pub(super) const ROOT: &str = "/_test/";
+const SCHEMA: &str = "/_test/schema/";
 const RESET: &str = "/_test/reset/";
 const SNAPSHOTS: &str = "/_test/snapshots/";
 const SNAPSHOT: &str = "/_test/snapshots/{name}/";
@@ -26,8 +28,16 @@ const CLOCK: &str = "/_test/clock/";
 const MAILS: &str = "/_test/mails/";
 const NAMES: &str = "/_test/dns/";
 const RECORD: &str = "/_test/dns/{name}/";
+const CONSOLE: &str = "/_test/console/";
 const ORGANIZATIONS: &str = "/_test/organizations/";
 const KEYS: &str = "/_test/keys/";
+
+const ABOUT: About = About {
+    title: "Steward: the control plane of a test run",
+    description: "Puts the service of `steward test` into the state that a test needs. It needs no key, and answers requests that \
+name a loopback host and have no `Origin`: programs of this machine, and no page of a browser. No limit of the service counts \
+them. `steward serve` has none of these paths.",
+};
 
 /// Returns the routes of the control plane.
 pub(super) fn routes() -> Routes {
@@ -38,6 +48,7 @@ pub(super) fn routes() -> Routes {
         .get(ROOT, "test_retrieve", needs, handlers::show)
         .summary("Retrieve what the ready line says, with the time of now.")
         .returns_unversioned::<ReadyAt<'_>>();
+    openapi::add_document(&mut routes, SCHEMA, "test_schema_retrieve", ABOUT);
     routes.resource("state", "What the service holds, and its clock.");
     routes
         .post(RESET, "test_reset", needs, handlers::reset)
@@ -159,10 +170,16 @@ pub(super) fn routes() -> Routes {
         .example(r#"{"name": "Acme", "projects": 2, "members": [{"level": 8}]}"#)
         .returns::<TestOrganizationBody>(201);
     routes
+        .get(CONSOLE, "test_console_retrieve", needs, handlers::open_console)
+        .summary("Lead a browser to the console, signed in as a user.")
+        .query_as::<Email>("email", "The address of the user. By default the only one.")
+        .returns_empty(303);
+    routes
         .post(KEYS, "test_keys_create", needs, handlers::add_key)
         .summary("Create a key of any user, for tests of what it cannot do.")
         .body::<TestKey>()
         .example(r#"{"email": "member@example.com", "scopes": ["dashboard:read"]}"#)
         .returns::<TestKeyBody>(201);
+    routes.without_dry_runs();
     routes
 }

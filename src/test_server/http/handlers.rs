@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ use crate::http::body::JsonBody;
 use crate::http::path::PathParam;
 use crate::http::query::QueryParams;
 use crate::input::{Email, Input};
+use crate::operator::{self, Operation};
+use crate::store::Progress;
 use crate::test_server::clock::{self, ClockChange};
 use crate::test_server::dns::{DnsAnswer, DnsName, RecordName};
 use crate::test_server::faults::FaultRules;
@@ -208,4 +210,14 @@ pub(super) async fn add_key(control: Control, JsonBody(sent): JsonBody) -> Resul
 fn with_status(status: StatusCode, body: impl WriteJson) -> Result<Response> {
     let json = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     Ok((status, json, body.to_json(512)?).into_response())
+}
+
+/// Leads to the page that asks before it signs in, with a link that works once.
+pub(super) async fn open_console(control: Control, query: QueryParams) -> Result<Response> {
+    let email = query.read::<Email>("email")?;
+    let entered = control.stage.enter().await;
+    let link = Operation::ConsoleLink { email, is_operator: false, existing: true };
+    let made = operator::perform(&entered.app, link, Progress::silent()).await?;
+    let url = made.get("url").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Ok((StatusCode::SEE_OTHER, [(LOCATION, url)]).into_response())
 }

@@ -1,6 +1,7 @@
 //! The HTTP of a test run: the service, each request of which is observed, and the control plane beside it.
 
 mod control;
+mod embedded;
 mod handlers;
 mod observe;
 
@@ -22,6 +23,7 @@ use tower::ServiceExt;
 use url::Host;
 
 use crate::base::error::{Error, Result};
+use crate::exchange::dry_run::DryRun;
 use crate::http::client::Client;
 use crate::http::extract::{Extract, ReceivedRequest};
 use crate::http::routes::RouteSpec;
@@ -32,6 +34,7 @@ use super::stage::Entered;
 use super::{Ready, Stage};
 
 use control::ROOT;
+pub use embedded::TestServer;
 use observe::{Observer, observe};
 
 /// What a request of the control plane controls, and what it says of it.
@@ -43,6 +46,10 @@ struct Control {
 
 impl Extract for Control {
     fn extract(request: &mut ReceivedRequest) -> Result<Self> {
+        if request.parts.extensions.get::<DryRun>().is_some() {
+            let detail = "The control plane has no dry runs.";
+            return Err(Error::field("Dry-Run", "invalid_input", detail));
+        }
         let control = request.parts.extensions.get().cloned();
         control.ok_or_else(|| Error::internal("a request of the control plane lacks it"))
     }

@@ -9,4 +9,5 @@ mod secrets;
 mod systemd;
 mod test_command;
 mod test_control;
+mod test_docs;
 mod test_requests;

@@ -19,10 +19,15 @@ impl Run {
     /// Calls the control plane.
     pub fn call(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
         let body = body.map_or_else(String::new, Value::to_string);
+        self.call_with("", (method, path), &body)
+    }
+
+    /// Calls the control plane with these further header lines.
+    fn call_with(&self, headers: &str, (method, path): (&str, &str), body: &str) -> (u16, Value) {
         let length = body.len();
         let head = format!(
             "{method} /_test/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-             Content-Length: {length}\r\n\r\n{body}"
+             Content-Length: {length}\r\n{headers}\r\n{body}"
         );
         let mut connection = self.server.connect();
         connection.write(head).expect("sent");
@@ -129,6 +134,9 @@ fn names_of_snapshots_are_refused_or_unknown() {
     for number in 0..1000 {
         assert_eq!(run.call("PUT", &format!("snapshots/{number}"), None).0, 201);
     }
+    let dry = run.call_with("Dry-Run: true\r\n", ("PUT", "snapshots/dry"), "");
+    let none = "The control plane has no dry runs.";
+    assert_eq!(dry, (400, error("invalid_input", none, Some("Dry-Run"))));
     let full = "There are 1000 snapshots. Delete one first.";
     let full = (400, error("limit_reached", full, None));
     assert_eq!(run.call("PUT", "snapshots/more", None), full);
@@ -164,7 +172,9 @@ fn state_is_replaced_between_requests_and_stalled_ones_end() {
             run.done("POST", "snapshots/kept/restore");
         }
         end.store(true, std::sync::atomic::Ordering::Relaxed);
-        writers.into_iter().for_each(|writer| writer.join().expect("only 201"));
+        for writer in writers {
+            writer.join().expect("only 201");
+        }
     });
     let mut stalled = run.server.connect();
     stalled.begin(DASHBOARDS, OWNER_KEY, 100);
@@ -444,5 +454,23 @@ fn dns_finds_what_was_set_and_asks_nobody() {
         let shown = (status, &refused["detail"], &refused["attr"]);
         assert_eq!(shown, (400, &json!(detail), &json!(attr)));
     }
+    run.server.stop();
+}
+
+#[test]
+fn console_opens_as_any_user() {
+    let run = Run::with(&[]);
+    let lead = |query: &str| {
+        let mut connection = run.server.connect();
+        let head = format!("GET /_test/console?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        connection.write(head).expect("sent");
+        let reply = connection.reply().expect("a response");
+        (reply.status, reply.header("location").unwrap_or_default().to_owned())
+    };
+    let (status, page) = lead("email=member%40example.com");
+    let start = format!("http://steward.localhost:{}/console/enter/#", run.server.address.port());
+    assert!(status == 303 && page.starts_with(&start) && page.len() > start.len() + 20, "{page}");
+    assert_eq!(lead("email=nobody%40example.com").0, 404);
+    assert_eq!(lead("email=x").0, 400);
     run.server.stop();
 }
