@@ -223,7 +223,7 @@ impl Fault {
         let caller = wanted.caller.as_deref();
         !self.is_for_mail()
             && method.is_none_or(|method| method.eq_ignore_ascii_case(asked.method))
-            && path.is_none_or(|path| matches_pattern(path, asked.path, '/'))
+            && path.is_none_or(|path| matches_pattern(path, asked.path, b'/'))
             && operation.is_none_or(|operation| asked.operation == Some(operation))
             && caller.is_none_or(|caller| {
                 asked.caller.is_some_and(|[email, label]| {
@@ -235,7 +235,7 @@ impl Fault {
     fn concerns_mail(&self, to: &str) -> bool {
         let wanted = self.rule.r#match.as_ref().and_then(|wanted| wanted.mail.as_deref());
         let like =
-            |pattern: &str| matches_pattern(&pattern.to_lowercase(), &to.to_lowercase(), '@');
+            |pattern: &str| matches_pattern(&pattern.to_lowercase(), &to.to_lowercase(), b'@');
         self.is_for_mail() && wanted.is_none_or(like)
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Read;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ use crate::input::{Identifier, Integer, Nested, Required, Text, input};
 use super::pattern::matches_pattern;
 
 /// The most bytes of a body that are kept.
-const MAX_BODY: usize = 64 * 1024;
+pub(super) const MAX_BODY: usize = 64 * 1024;
 /// The most bytes of all entries, the newest.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// How compressed bodies begin.
@@ -32,20 +33,35 @@ const MAX_LIMIT: i64 = 1000;
 const WAIT: i64 = 5000;
 const MAX_WAIT: i64 = 600_000;
 
-/// The first bytes of a body.
-#[derive(Clone, Default)]
-pub(super) struct Captured(Arc<Mutex<Vec<u8>>>);
+/// The first bytes of a body. They count in the journal from their arrival until nothing shows them any more.
+#[derive(Clone)]
+pub(super) struct Captured(Arc<Bytes>);
+
+struct Bytes {
+    kept: Mutex<Vec<u8>>,
+    /// The bytes of all bodies.
+    total: Arc<AtomicUsize>,
+}
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.total.fetch_sub(kept.len(), Ordering::Relaxed);
+    }
+}
 
 impl Captured {
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds bytes, as long as there is room.
     pub(super) fn add(&self, bytes: &[u8]) {
         let mut kept = self.bytes();
         let room = MAX_BODY - kept.len();
-        kept.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        let added = bytes.get(..room).unwrap_or(bytes);
+        kept.extend_from_slice(added);
+        self.0.total.fetch_add(added.len(), Ordering::Relaxed);
     }
 
     /// Returns the body if it is JSON.
@@ -113,16 +129,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Returns the size at which the entry counts, without its bodies.
     fn size(&self) -> usize {
         let headers = self.headers.iter().map(|(name, value)| name.len() + value.len());
         let query = self.query.as_ref().map_or(0, String::len);
-        // The response arrives later.
-        ENTRY_BYTES
-            + self.path.len()
-            + query
-            + headers.sum::<usize>()
-            + self.body.bytes().len()
-            + MAX_BODY / 8
+        ENTRY_BYTES + self.path.len() + query + headers.sum::<usize>()
     }
 
     fn target(&self) -> String {
@@ -236,7 +247,7 @@ impl RequestFilter {
         };
         let method =
             self.method.as_deref().is_none_or(|one| one.eq_ignore_ascii_case(&entry.method));
-        let path = self.path.as_deref().is_none_or(|path| matches_pattern(path, &entry.path, '/'));
+        let path = self.path.as_deref().is_none_or(|path| matches_pattern(path, &entry.path, b'/'));
         let status = self
             .status
             .is_none_or(|status| entry.status.is_some_and(|found| i64::from(found) == status));
@@ -252,6 +263,8 @@ impl RequestFilter {
 /// The journal.
 pub(super) struct Journal {
     entries: Mutex<Entries>,
+    /// The bytes of all bodies.
+    bodies: Arc<AtomicUsize>,
     /// The number of the newest entry.
     newest: watch::Sender<u64>,
 }
@@ -259,13 +272,21 @@ pub(super) struct Journal {
 #[derive(Default)]
 struct Entries {
     newest: u64,
+    /// With its number.
     kept: VecDeque<(u64, Arc<Entry>)>,
+    /// The sum of their sizes, without their bodies.
     bytes: usize,
 }
 
 impl Journal {
     pub(super) fn new() -> Self {
-        Self { entries: Mutex::default(), newest: watch::Sender::new(0) }
+        let (entries, bodies) = (Mutex::default(), Arc::default());
+        Self { entries, bodies, newest: watch::Sender::new(0) }
+    }
+
+    /// Begins to capture a body.
+    pub(super) fn capture(&self) -> Captured {
+        Captured(Arc::new(Bytes { kept: Mutex::default(), total: Arc::clone(&self.bodies) }))
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
@@ -279,7 +300,7 @@ impl Journal {
         entries.bytes += entry.size();
         let number = entries.newest;
         entries.kept.push_back((number, Arc::new(entry)));
-        while entries.bytes > MAX_BYTES
+        while entries.bytes + self.bodies.load(Ordering::Relaxed) > MAX_BYTES
             && let Some((_, oldest)) = entries.kept.pop_front()
         {
             entries.bytes -= oldest.size();

@@ -4,17 +4,18 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, HeaderValue, RETRY_AFTER};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, EXPECT, HeaderValue, RETRY_AFTER};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{TryStreamExt, stream};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 use tokio::task::yield_now;
+use tokio::time::timeout;
 
 use crate::app::App;
 use crate::base::error::Error;
@@ -26,7 +27,7 @@ use crate::resources::api_keys::ApiKey;
 use crate::resources::users::User;
 use crate::store::Tx;
 use crate::test_server::faults::{Asked, Effect, Failure, Faults};
-use crate::test_server::journal::{Caller, Captured, Entry, Journal};
+use crate::test_server::journal::{Caller, Captured, Entry, Journal, MAX_BODY};
 use crate::test_server::notes;
 
 use super::{Ending, Passing};
@@ -63,8 +64,9 @@ pub(super) async fn observe(
             .map(|caller| [caller.email.as_str(), caller.key_label.as_str()]),
     };
     let (fault, effect) = observer.faults.of_request(&asked).unzip();
-    let captured = Captured::default();
+    let captured = observer.journal.capture();
     let ending = request.extensions().get::<Ending>().cloned();
+    let (request, refused) = seen.receive(&observer, request, &captured).await;
     match &effect {
         Some(Effect::Fails(failure)) => {
             let refused = run_refused(next, request, failure.error()).await;
@@ -81,9 +83,9 @@ pub(super) async fn observe(
         },
         _ => {}
     }
-    let response = match seen.admit(&observer, request, &captured).await {
-        (request, None) => next.run(request).await,
-        (request, Some(refused)) => run_refused(next, request, refused).await,
+    let response = match refused {
+        None => next.run(request).await,
+        Some(refused) => run_refused(next, request, refused).await,
     };
     match effect {
         Some(Effect::DropsAfter) => {
@@ -143,31 +145,48 @@ impl Seen {
         Self { head: Head { method, uri, headers }, at, begun, spec: spec.cloned(), caller }
     }
 
-    /// Captures the body of the request on its way. In strict mode, returns the error of what is unknown in it.
-    async fn admit(
+    /// Captures the body of the request: before the service sees it if it is small, because the service may not read it, and
+    /// otherwise on its way. Returns the error of a body that cannot be read and, in strict mode, of what is unknown in it.
+    async fn receive(
         &self,
         observer: &Observer,
         request: Request,
         captured: &Captured,
     ) -> (Request, Option<Error>) {
         let (head, body) = request.into_parts();
-        let Some(spec) = self.spec.as_ref().filter(|_| observer.is_strict) else {
+        let is_strict = observer.is_strict && self.spec.is_some();
+        let is_small = body.size_hint().exact().is_some_and(|length| length <= MAX_BODY as u64);
+        if !is_strict && (!is_small || head.headers.contains_key(EXPECT)) {
             let captured = captured.clone();
             let body = Passing::of(body, move |data| captured.add(data));
             return (Request::from_parts(head, body), None);
+        }
+        let config = observer.app.config();
+        let reading = Limited::new(body, config.max_body).collect();
+        let read = match timeout(config.body_timeout, reading).await {
+            Ok(Ok(read)) => Ok(read.to_bytes()),
+            Ok(Err(cause)) if cause.is::<LengthLimitError>() => {
+                Err(Error::payload_too_large(config.max_body))
+            }
+            Ok(Err(_)) => Err(Error::parse("the body could not be read completely")),
+            Err(_) => Err(Error::body_timeout()),
         };
-        let most = observer.app.config().max_body;
-        let Ok(read) = Limited::new(body, most).collect().await else {
-            let refused = Error::payload_too_large(most);
-            return (Request::from_parts(head, Body::empty()), Some(refused));
-        };
-        let bytes = read.to_bytes();
-        captured.add(&bytes);
-        let json = serde_json::from_slice::<Value>(&bytes).ok();
-        let unknown = notes::unknown(spec, head.uri.query(), json.as_ref()).into_iter().next();
-        let refused =
-            unknown.map(|note| Error::field(note.attr.unwrap_or_default(), note.code, note.detail));
-        (Request::from_parts(head, bytes.into()), refused)
+        match read {
+            Ok(bytes) => {
+                captured.add(&bytes);
+                let unknown = if is_strict { self.unknown(&bytes) } else { None };
+                (Request::from_parts(head, bytes.into()), unknown)
+            }
+            Err(refused) => (Request::from_parts(head, Body::empty()), Some(refused)),
+        }
+    }
+
+    /// Returns the error of the first field or parameter that the operation does not know.
+    fn unknown(&self, body: &[u8]) -> Option<Error> {
+        let json = serde_json::from_slice::<Value>(body).ok();
+        let notes = notes::unknown(self.spec.as_ref()?, self.head.uri.query(), json.as_ref());
+        let note = notes.into_iter().next()?;
+        Some(Error::field(note.attr.unwrap_or_default(), note.code, note.detail))
     }
 
     /// Adds the request to the journal, and captures the body of its response on its way.
@@ -178,7 +197,7 @@ impl Seen {
         fault: Option<u64>,
         response: Response,
     ) -> Response {
-        let sent = Captured::default();
+        let sent = observer.journal.capture();
         let status = response.status();
         self.add_to(observer, (captured, fault), Some((status, sent.clone())));
         response.map(|body| Passing::of(body, move |data| sent.add(data)))
@@ -212,7 +231,7 @@ impl Seen {
             operation,
             caller: self.caller,
             status: status.map(|status| status.as_u16()),
-            response: response.unwrap_or_default(),
+            response: response.unwrap_or_else(|| observer.journal.capture()),
             duration: self.begun.elapsed(),
             fault,
             notes: found,
