@@ -474,3 +474,34 @@ fn console_opens_as_any_user() {
     assert_eq!(lead("email=x").0, 400);
     run.server.stop();
 }
+
+#[test]
+fn parallel_tests_on_one_server_see_their_own_organization_alone() {
+    let run = Run::with(&[]);
+    let test = &|number: usize| {
+        let (status, made) = run.call("POST", "organizations", Some(&json!({ "members": 1 })));
+        assert_eq!(status, 201, "{made}");
+        let dashboards = format!("/api/projects/{}/dashboards/", made["projects"][0]["id"]);
+        let keys = [&made["owner"], &made["members"][0]]
+            .map(|who| who["api_key"].as_str().expect("a key"));
+        let name = format!("of {number}");
+        run.server.post(&dashboards, keys[0], &json!({ "name": name })).ok();
+        for key in keys {
+            let organizations = run.server.get("/api/organizations/", key).ok();
+            assert_eq!(organizations["count"], 1);
+            assert_eq!(organizations["results"][0]["id"], made["organization_id"]);
+            let found = run.server.dashboards(&dashboards, key);
+            assert_eq!(
+                found.into_iter().map(|(_, name)| name).collect::<Vec<_>>(),
+                [name.as_str()]
+            );
+        }
+        dashboards
+    };
+    let paths: BTreeSet<String> = thread::scope(|scope| {
+        let tests: Vec<_> = (0..200).map(|number| scope.spawn(move || test(number))).collect();
+        tests.into_iter().map(|test| test.join().expect("it passes")).collect()
+    });
+    assert_eq!(paths.len(), 200, "each has a project of its own");
+    run.server.stop();
+}

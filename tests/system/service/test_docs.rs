@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::test_control::Run;
 use crate::prelude::*;
+use crate::support::process::request;
 
 /// Set this variable to write the page.
 const UPDATE: &str = "UPDATE_DOCS";
@@ -21,6 +22,42 @@ fn page_of_the_control_plane_says_what_its_document_says() {
     }
     let written = fs::read_to_string(&path).expect("the page");
     assert!(written == page, "the page is not of these routes: run this test with {UPDATE}=1");
+}
+
+/// Every path and method of the control plane, and what it would be if the service had it.
+#[test]
+fn serve_has_no_path_of_the_control_plane() {
+    let run = Run::with(&[]);
+    let (_, document) = run.call("GET", "schema?format=json", None);
+    run.server.stop();
+    let (site, made) = DataFolder::with_workspace();
+    let key = made["api_key"].as_str().expect("a key");
+    let server = site.serve(&[]);
+    let not_found = json!({
+        "type": "invalid_request", "code": "not_found", "detail": "API endpoint not found.", "attr": null,
+    });
+    let mut asked = 0;
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        for method in methods.as_object().expect("methods").keys() {
+            let path = path.replace("{name}", "a");
+            for path in [path.trim_end_matches('/'), &path] {
+                let mut connection = server.connect();
+                let method = method.to_uppercase();
+                let sent =
+                    request(&method, path, key, "", "").replace("Host: steward", "Host: localhost");
+                connection.write(sent).expect("sent");
+                let reply = connection.reply().expect("a response");
+                assert_eq!(
+                    (reply.status, reply.json()),
+                    (404, not_found.clone()),
+                    "{method} {path}"
+                );
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > 40, "{asked}");
+    server.stop();
 }
 
 fn text(value: &Value) -> &str {
