@@ -203,7 +203,7 @@ impl EntryBody {
 #[schema(as = TestRequests)]
 pub(super) struct EntriesBody {
     /// The number of requests that match, of which `results` has the newest.
-    pub(super) count: usize,
+    count: usize,
     /// The requests, oldest first.
     results: Vec<EntryBody>,
 }
@@ -340,23 +340,26 @@ impl Journal {
         EntriesBody { count: matching.len(), results: results.collect() }
     }
 
-    /// Waits until so many entries match. Returns them, and whether there are so many.
-    pub(super) async fn wait(&self, wait: &RequestWait) -> (bool, EntriesBody) {
+    /// Returns how many entries match.
+    fn count(&self, filter: &RequestFilter) -> usize {
+        let entries = self.entries();
+        entries.kept.iter().filter(|(number, entry)| filter.matches(*number, entry)).count()
+    }
+
+    /// Waits until so many entries match. Returns whether there are so many.
+    pub(super) async fn wait(&self, wait: &RequestWait) -> bool {
         let millis = |given: Option<i64>, default| {
             u64::try_from(given.unwrap_or(default)).unwrap_or_default()
         };
         let end = Instant::now() + Duration::from_millis(millis(wait.timeout_ms, WAIT));
         let wanted = usize::try_from(wait.count.unwrap_or(1)).unwrap_or(1);
         let mut newest = self.newest.subscribe();
-        loop {
-            let found = self.list(&wait.r#match);
-            if found.count >= wanted {
-                return (true, found);
-            }
+        while self.count(&wait.r#match) < wanted {
             if timeout_at(end.into(), newest.changed()).await.is_err() {
-                return (false, found);
+                return false;
             }
         }
+        true
     }
 }
 

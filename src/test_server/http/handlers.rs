@@ -141,9 +141,11 @@ pub(super) async fn wait_for_requests(
     control: Control,
     JsonBody(sent): JsonBody,
 ) -> Result<Response> {
-    let (are_enough, found) =
-        control.stage.environment().journal.wait(&RequestWait::parse(&sent)?).await;
-    with_status(if are_enough { StatusCode::OK } else { StatusCode::REQUEST_TIMEOUT }, found)
+    let wait = RequestWait::parse(&sent)?;
+    let journal = &control.stage.environment().journal;
+    let status =
+        if journal.wait(&wait).await { StatusCode::OK } else { StatusCode::REQUEST_TIMEOUT };
+    with_status(status, journal.list(&wait.r#match))
 }
 
 pub(super) async fn list_mails(control: Control, query: QueryParams) -> ApiResult {
