@@ -17,7 +17,7 @@ use super::urls::Next;
 use super::visit::Visit;
 
 /// A failed request to a page.
-pub(super) struct Failure {
+pub(crate) struct Failure {
     pub(super) error: Error,
     /// Whether the change itself was made, and only the next page is missing.
     pub(super) has_changed: bool,

@@ -5,23 +5,24 @@
 //! functions mentions only other errors.
 
 mod api;
-mod assets;
+pub(crate) mod assets;
 mod cookie;
 mod failure;
 mod form;
 mod headers;
-mod layout;
+pub(crate) mod layout;
 mod model;
 mod origin;
 mod pages;
-mod paging;
-mod registry;
+pub(crate) mod paging;
+pub(crate) mod registry;
 mod sign_in;
-mod urls;
-mod visit;
+pub(crate) mod urls;
+pub(crate) mod visit;
 mod words;
 
 use axum::Router;
+use axum::http::Method;
 
 use crate::app::App;
 use crate::http::routes::Routes;
@@ -35,8 +36,14 @@ const ROOT: &str = "/console/";
 /// Adds the pages and actions of the console. `api` builds the router of the API, on the first request to a page.
 pub fn routes(routes: &mut Routes, api: fn(App) -> Router) {
     routes.lead_browsers_to(ROOT);
+    asset_routes(routes);
     let api = ApiRouter::new(api, routes.table());
     let mut pages = Pages::new(routes, api);
     sign_in::routes(&mut pages);
     pages::routes(&mut pages);
+}
+
+/// Adds the files that pages load.
+pub(crate) fn asset_routes(routes: &mut Routes) {
+    registry::public_page(routes, Method::GET, "/console/assets/{asset}/", &pages::file);
 }

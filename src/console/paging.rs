@@ -13,7 +13,7 @@ use super::urls::Query;
 use super::visit::{SignedIn, Visit};
 
 /// The parameter of the query with the number of items before the page.
-pub(super) const OFFSET: &str = "offset";
+pub(crate) const OFFSET: &str = "offset";
 
 /// The number of items on a page of a list.
 const PAGE_SIZE: u64 = 50;
@@ -54,11 +54,11 @@ impl ListSpec {
 pub(super) type Choices = &'static [(&'static str, &'static str)];
 
 /// The filters of a list, which stand in the query of its page. An empty text filters nothing.
-pub(super) struct ListFilters(Vec<(&'static str, String)>);
+pub(crate) struct ListFilters(Vec<(&'static str, String)>);
 
 impl ListFilters {
     /// Reads the filters with these names. `known` returns the text of a filter, or an empty text if it is not valid.
-    pub(super) fn of(
+    pub(crate) fn of(
         visit: &Visit,
         names: &[&'static str],
         known: impl Fn(&str, &str) -> String,
@@ -67,7 +67,7 @@ impl ListFilters {
         Self(names.iter().map(read).collect())
     }
 
-    pub(super) fn value(&self, name: &str) -> &str {
+    pub(crate) fn value(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
 
@@ -79,22 +79,22 @@ impl ListFilters {
         self
     }
 
-    pub(super) fn are_set(&self) -> bool {
+    pub(crate) fn are_set(&self) -> bool {
         self.0.iter().any(|(_, value)| !value.is_empty())
     }
 
     /// Returns the text for a list without rows: the first one if filters are set.
-    pub(super) fn none(&self, of_filters: &'static str, of_all: &'static str) -> &'static str {
+    pub(crate) fn none(&self, of_filters: &'static str, of_all: &'static str) -> &'static str {
         if self.are_set() { of_filters } else { of_all }
     }
 
     /// Returns the names and the texts.
-    pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))
     }
 
     /// Returns the query of the page.
-    pub(super) fn to_query(&self) -> Query {
+    pub(crate) fn to_query(&self) -> Query {
         Query::of(self.fields())
     }
 }
@@ -145,14 +145,14 @@ impl ListAnswer<'_> {
 /// The part of a list that a page shows.
 #[derive(Template)]
 #[template(path = "console/paging.html")]
-pub(super) struct Paging {
+pub(crate) struct Paging {
     /// The number of the first item, from 1.
     pub(super) first: u64,
     /// The number of the last item.
     pub(super) last: u64,
     pub(super) count: u64,
     /// The URLs of the pages before and after.
-    pub(super) previous: Option<String>,
+    pub(crate) previous: Option<String>,
     pub(super) next: Option<String>,
 }
 
@@ -172,7 +172,7 @@ impl Paging {
     ///
     /// # Errors
     /// The last page instead, or 404, if the page is beyond the end of the list.
-    pub(super) fn of_all<'a, T>(
+    pub(crate) fn of_all<'a, T>(
         all: &'a [T],
         visit: &Visit,
         parameter: &str,
@@ -188,7 +188,7 @@ impl Paging {
     }
 
     /// Returns whether the list has other pages.
-    pub(super) const fn is_long(&self) -> bool {
+    pub(crate) const fn is_long(&self) -> bool {
         self.previous.is_some() || self.next.is_some()
     }
 

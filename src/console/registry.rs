@@ -27,13 +27,13 @@ use super::visit::{SHOW, SignedIn, Visit};
 use super::{headers, origin};
 
 /// The response of a page.
-pub(super) type PageResult = Result<Response, Failure>;
+pub(crate) type PageResult = Result<Response, Failure>;
 
 /// A response to come.
 type PageFuture = Pin<Box<dyn Future<Output = PageResult> + Send>>;
 
 /// A function that answers a request to a page. What is around a page is compiled once for all of them.
-pub(super) trait Page<V>: Send + Sync {
+pub(crate) trait Page<V>: Send + Sync {
     fn answer(&self, visit: V) -> PageFuture;
 }
 
@@ -80,7 +80,7 @@ impl<'r> Pages<'r> {
         path: &'static str,
         page: &'static dyn Page<Visit>,
     ) {
-        self.add(method, path, PageAccess::Public, Arc::new(move |visit| page.answer(visit)));
+        public_page(self.routes, method, path, page);
     }
 
     /// Adds a page that needs a session. Without one, it leads to the sign-in page.
@@ -164,31 +164,41 @@ impl<'r> Pages<'r> {
                 Ok::<_, Failure>(response)
             }
         };
-        self.add(method, path, access, Arc::new(with_session));
+        add(self.routes, (method, path), access, Arc::new(with_session));
     }
+}
 
-    fn add(
-        &mut self,
-        method: Method,
-        path: &'static str,
-        access: PageAccess,
-        page: Arc<dyn Page<Visit>>,
-    ) {
-        let filter = if method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
-        let handler = move |State(app): State<App>, request: Request| {
-            let page = Arc::clone(&page);
-            async move {
-                let response = match Visit::admit(app, request, access).await {
-                    Ok(visit) => page.answer(visit).await,
-                    Err(error) => Err(error.into()),
-                };
-                let mut response = response.unwrap_or_else(IntoResponse::into_response);
-                headers::add(&mut response);
-                response
-            }
-        };
-        self.routes.page(PageSpec { method, path, access, other_method }, filter, handler);
-    }
+/// Adds a page that needs no session.
+pub(crate) fn public_page(
+    routes: &mut Routes,
+    method: Method,
+    path: &'static str,
+    page: &'static dyn Page<Visit>,
+) {
+    let page = Arc::new(move |visit| page.answer(visit));
+    add(routes, (method, path), PageAccess::Public, page);
+}
+
+fn add(
+    routes: &mut Routes,
+    (method, path): (Method, &'static str),
+    access: PageAccess,
+    page: Arc<dyn Page<Visit>>,
+) {
+    let filter = if method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
+    let handler = move |State(app): State<App>, request: Request| {
+        let page = Arc::clone(&page);
+        async move {
+            let response = match Visit::admit(app, request, access).await {
+                Ok(visit) => page.answer(visit).await,
+                Err(error) => Err(error.into()),
+            };
+            let mut response = response.unwrap_or_else(IntoResponse::into_response);
+            headers::add(&mut response);
+            response
+        }
+    };
+    routes.page(PageSpec { method, path, access, other_method }, filter, handler);
 }
 
 /// Answers a method that a page lacks.

@@ -9,11 +9,11 @@ use super::ROOT;
 
 /// The query of a URL, without the question mark.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Query(String);
+pub(crate) struct Query(String);
 
 impl Query {
     /// Creates a query. It leaves out pairs with an empty value.
-    pub(super) fn of<'p>(pairs: impl IntoIterator<Item = (&'p str, &'p str)>) -> Self {
+    pub(crate) fn of<'p>(pairs: impl IntoIterator<Item = (&'p str, &'p str)>) -> Self {
         Self::default().and(pairs)
     }
 
@@ -29,12 +29,12 @@ impl Query {
     }
 
     /// Adds the number of items before the page of a list, unless it is 0.
-    pub(super) fn at(self, offset: u64) -> Self {
+    pub(crate) fn at(self, offset: u64) -> Self {
         if offset == 0 { self } else { self.and([("offset", offset.to_string().as_str())]) }
     }
 
     /// Returns a path with this query.
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         if self.0.is_empty() { path.to_owned() } else { format!("{path}?{self}") }
     }
 }

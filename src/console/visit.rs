@@ -28,11 +28,11 @@ use super::urls::Query;
 pub(super) const SHOW: &str = "_show";
 
 /// A request to a page.
-pub(super) struct Visit {
+pub(crate) struct Visit {
     pub(super) app: App,
-    pub(super) head: Parts,
+    pub(crate) head: Parts,
     pub(super) client: Client,
-    pub(super) query: QueryParams,
+    pub(crate) query: QueryParams,
     /// The form of a POST. Otherwise it is empty.
     pub(super) form: Form,
     /// Whether sessions can be read in a state that is new enough.
@@ -98,12 +98,12 @@ impl Visit {
         is_ambiguous.then_some(cookie.name)
     }
 
-    pub(super) fn path_and_query(&self) -> &str {
+    pub(crate) fn path_and_query(&self) -> &str {
         self.head.uri.path_and_query().map_or("/", |both| both.as_str())
     }
 
     /// Returns the URL of the same page with another value of a parameter of the query, or without it.
-    pub(super) fn url_with(&self, parameter: &str, value: &str) -> String {
+    pub(crate) fn url_with(&self, parameter: &str, value: &str) -> String {
         let pairs = self.query.pairs().filter(|(name, _)| *name != parameter);
         Query::of(pairs).and([(parameter, value)]).url(self.head.uri.path())
     }
@@ -122,7 +122,7 @@ impl Visit {
     ///
     /// # Errors
     /// 404 if it is no number.
-    pub(super) fn number(&self, parameter: &str) -> Result<String> {
+    pub(crate) fn number(&self, parameter: &str) -> Result<String> {
         self.id::<u64>(parameter)
     }
 
@@ -156,7 +156,7 @@ impl Visit {
     }
 
     /// Returns a parameter of the query, or an empty text.
-    pub(super) fn query(&self, name: &str) -> &str {
+    pub(crate) fn query(&self, name: &str) -> &str {
         self.query.last(name).unwrap_or_default()
     }
 
@@ -175,7 +175,7 @@ impl Visit {
     }
 
     /// Returns the scheme and host by which a command reaches the service.
-    pub(super) fn base_url(&self) -> Cow<'_, str> {
+    pub(crate) fn base_url(&self) -> Cow<'_, str> {
         self.client.base_url(self.app.config().public_url.as_deref())
     }
 

@@ -216,12 +216,16 @@ fn no_endpoint(app: &App, request: &Request, start_page: Option<&'static str>) -
     response
 }
 
-/// Returns whether a browser opens `/`. Browsers prefer HTML to JSON, clients of the API do not.
+/// Returns whether a browser opens `/`.
 fn is_browser_at_the_root(request: &Request) -> bool {
-    let quality = |wanted| accepted_quality(request.headers(), wanted);
     matches!(*request.method(), Method::GET | Method::HEAD)
         && request.uri().path() == "/"
-        && quality("text/html") > quality("application/json")
+        && prefers_html(request.headers())
+}
+
+/// Returns whether a client prefers HTML to JSON, as browsers do.
+pub fn prefers_html(headers: &HeaderMap) -> bool {
+    accepted_quality(headers, "text/html") > accepted_quality(headers, "application/json")
 }
 
 /// Returns the quality with which a client accepts a media type by its name; 0 if it does not name it.

@@ -134,11 +134,12 @@ if (link && location.hash.length > 1) {
 const policy = globalThis.trustedTypes?.createPolicy("steward", { createHTML: (html) => html })
   ?? { createHTML: (html) => html };
 on("submit", "form[data-in-place]", async (form, event) => {
-  const isGet = form.method === "get", part = form.dataset.inPlace;
+  // A field of the form may be named like a property of forms.
+  const isGet = form.getAttribute("method") === "get", part = form.dataset.inPlace;
   // The new content would replace what is typed in other forms. The browser leaves the page instead, and asks first.
   if (isGet && !part && hasUnsaved()) return;
   event.preventDefault();
-  const fields = new URLSearchParams(new FormData(form, event.submitter)), url = new URL(form.action);
+  const fields = new URLSearchParams(new FormData(form, event.submitter)), url = new URL(form.getAttribute("action"), location.href);
   if (isGet) url.search = fields;
   const find = (root) => part ? root.getElementById(part) : root.querySelector("main");
   form.setAttribute("aria-busy", "true");
@@ -545,11 +546,12 @@ for (const type of ["pointerdown", "keydown", "scroll"]) addEventListener(type, 
 document.addEventListener("visibilitychange", () => { used = Date.now(); askForNews(true); });
 setInterval(() => { if (Date.now() >= due && Date.now() - used < UNATTENDED) askForNews(true); }, 1_000);
 
-// A form that asks for something that will change is sent by itself, less often with time.
-let asks = 0, askedAt = Date.now();
+// A form that asks for something that will change is sent by itself, less often while nothing does.
+let asks = 0, askedAt = Date.now(), version;
 setInterval(() => {
   const form = document.querySelector("form[data-repeat]");
   if (!form) { asks = 0; askedAt = Date.now(); return; }
+  if (form.dataset.version !== version) { asks = 0; version = form.dataset.version; }
   const pause = form.dataset.repeat * 1000 * Math.min(1.1 ** asks, 10);
   if (Date.now() - askedAt < pause || document.visibilityState !== "visible" || Date.now() - used > UNATTENDED) return;
   asks += 1;

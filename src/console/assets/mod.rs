@@ -10,7 +10,8 @@ use axum::response::Response;
 use crate::base::error::Result;
 use crate::http::assets::{Asset, Assets};
 
-const FOLDER: &str = "/console/assets/";
+/// Where the files are.
+pub(crate) const FOLDER: &str = "/console/assets/";
 
 static ASSETS: LazyLock<Assets> = LazyLock::new(|| {
     let script = "text/javascript; charset=utf-8";
@@ -49,22 +50,22 @@ pub(super) fn response(name: &str, version: Option<&str>) -> Result<Response> {
 }
 
 /// Returns the URL of a file. An unknown name, which tests exclude, returns an empty text.
-pub(super) fn url(name: &str) -> String {
+pub(crate) fn url(name: &str) -> String {
     ASSETS.url(name).unwrap_or_default()
 }
 
 /// An icon of the sprite, as HTML.
 #[derive(Clone, Copy)]
-pub(super) struct Icon(&'static str);
+pub(crate) struct Icon(&'static str);
 
 /// Returns the icon with this name.
-pub(super) const fn icon(name: &'static str) -> Icon {
+pub(crate) const fn icon(name: &'static str) -> Icon {
     Icon(name)
 }
 
 impl Icon {
     /// Returns the URL of the icon in the sprite.
-    pub(super) fn url(self) -> String {
+    pub(crate) fn url(self) -> String {
         static SPRITE: LazyLock<String> = LazyLock::new(|| url(ICONS));
         format!("{}#{}", *SPRITE, self.0)
     }

@@ -1,5 +1,7 @@
 //! The command that sends the request of a page.
 
+use std::iter;
+
 use askama::Template;
 use axum::http::Method;
 
@@ -9,19 +11,18 @@ use crate::console::api::Write;
 use crate::console::visit::{SignedIn, Visit};
 use crate::http::routes::RouteTable;
 
-/// A `curl` command for a POSIX shell, shown on demand. The key comes from the variable `KEY`. Not `Debug`, because the body may
-/// contain secrets.
+/// A `curl` command for a POSIX shell, shown on demand. Not `Debug`, because the body may contain secrets.
 #[derive(Template)]
 #[template(path = "console/layout/command.html")]
-pub(in crate::console) struct Command {
-    pub(in crate::console) text: String,
+pub(crate) struct Command {
+    pub(crate) text: String,
 }
 
 impl Command {
     /// Returns the command that reads `path`.
     pub(in crate::console) fn get(visit: &Visit, path: &str) -> Self {
         let url = format!("{}{path}", visit.base_url());
-        Self { text: curl(&Method::GET, &url, &[], None) }
+        Self { text: curl(&Method::GET, &url, &[KEY.to_owned()], None) }
     }
 
     /// Returns the command that sends the request of a form.
@@ -36,8 +37,9 @@ impl Command {
         write: &Write,
     ) -> Result<Self> {
         let (method, path) = write.operation.target(table)?;
-        let headers = write.headers(&method).into_iter();
-        let headers: Vec<_> = headers.map(|(name, value)| format!("{name}: {value}")).collect();
+        let others = write.headers(&method).into_iter();
+        let others = others.map(|(name, value)| quote(&format!("{name}: {value}")));
+        let headers: Vec<_> = iter::once(KEY.to_owned()).chain(others).collect();
         // A person reads the command before running it, so it shows every character of the body in its place.
         let body = write.body.as_ref().map(|body| escape_invisible(body.to_string()));
         let url = format!("{base_url}{path}");
@@ -45,19 +47,21 @@ impl Command {
     }
 }
 
-/// Returns the command that sends a request with these headers besides the key.
-fn curl(method: &Method, url: &str, headers: &[String], body: Option<&str>) -> String {
+/// The header with the key, from a variable of the shell.
+const KEY: &str = "\"Authorization: Bearer $KEY\"";
+
+/// Returns the command that sends a request. Each of the headers is a word of the shell.
+pub(crate) fn curl(method: &Method, url: &str, headers: &[String], body: Option<&str>) -> String {
     let is_implied = *method == Method::GET || *method == Method::POST && body.is_some();
-    let method = if is_implied { String::new() } else { format!("-X {method} ") };
-    let mut parts = vec![format!("curl {method}-H \"Authorization: Bearer $KEY\"")];
-    parts.extend(headers.iter().map(|header| format!("-H {}", quote(header))));
+    let method = if is_implied { String::new() } else { format!(" -X {method}") };
+    let mut parts: Vec<_> = headers.iter().map(|header| format!("-H {header}")).collect();
     parts.extend(body.map(|body| format!("--data-raw {}", quote(body))));
     parts.push(quote(url));
-    parts.join(" \\\n    ")
+    format!("curl{method} {}", parts.join(" \\\n    "))
 }
 
 /// Quotes a text for a POSIX shell.
-pub(in crate::console) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
@@ -85,8 +89,8 @@ mod tests {
         let url = "http://a/b?c='d'&e";
         let start = "-H \"Authorization: Bearer $KEY\" \\\n    ";
         let end = "'http://a/b?c='\\''d'\\''&e'";
-        assert_eq!(curl(&Method::GET, url, &[], None), format!("curl {start}{end}"));
-        let (headers, body) = (["If-Match: \"1\"".to_owned()], r#"{"a":"it's @x"}"#);
+        assert_eq!(curl(&Method::GET, url, &[KEY.to_owned()], None), format!("curl {start}{end}"));
+        let (headers, body) = ([KEY, "'If-Match: \"1\"'"].map(str::to_owned), r#"{"a":"it's @x"}"#);
         let middle = "-H 'If-Match: \"1\"' \\\n    --data-raw '{\"a\":\"it'\\''s @x\"}' \\\n    ";
         let command = curl(&Method::PATCH, url, &headers, Some(body));
         assert_eq!(command, format!("curl -X PATCH {start}{middle}{end}"));

@@ -17,7 +17,7 @@ use super::visit::{SignedIn, Visit};
 use super::words::capitalized;
 use navigation::{Account, Group, Tenant};
 
-pub(super) use command::{Command, quote};
+pub(crate) use command::{Command, curl, quote};
 
 #[derive(Template)]
 #[template(path = "console/layout/frame.html")]
@@ -50,7 +50,7 @@ pub(super) fn page_with_style(
 }
 
 /// Renders a content.
-fn html(content: &dyn FastWritable) -> Result<String> {
+pub(crate) fn html(content: &dyn FastWritable) -> Result<String> {
     let mut html = String::new();
     content.write_into(&mut html, NO_VALUES).map_err(Error::internal)?;
     Ok(html)

@@ -22,7 +22,6 @@ mod shareable;
 use std::fmt::Display;
 
 use askama::filters::HtmlSafe;
-use axum::http::Method;
 
 use crate::http;
 use crate::http::assets::VERSION;
@@ -34,7 +33,6 @@ use super::registry::PageWithFeedback;
 use prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.public(Method::GET, "/console/assets/{asset}/", &file);
     home::routes(pages);
     dashboards::routes(pages);
     insights::routes(pages);
@@ -253,7 +251,7 @@ fn excerpt(text: &str) -> String {
 }
 
 /// Returns the style sheet, the script or the icons.
-async fn file(visit: Visit) -> PageResult {
+pub(super) async fn file(visit: Visit) -> PageResult {
     let name = visit.parameter("asset");
     let mut response = assets::response(&name, visit.query.last(VERSION))?;
     response.extensions_mut().insert(EmbeddedFile);
