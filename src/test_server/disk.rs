@@ -86,7 +86,7 @@ impl FileSystem for MemoryDisk {
         self.files().remove(path).map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn is_shared(&self) -> bool {
+    fn outlives_process(&self) -> bool {
         false
     }
 

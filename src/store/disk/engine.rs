@@ -47,6 +47,13 @@ pub fn begin(database: &Database) -> Result<WriteTransaction> {
     Ok(transaction)
 }
 
+/// Begins a write transaction of a file that does not outlive this process, so that no crash can follow its commit.
+pub fn begin_volatile(database: &Database) -> Result<WriteTransaction> {
+    let mut transaction = database.begin_write().map_err(storage_error)?;
+    transaction.set_durability(Durability::Immediate).map_err(storage_error)?;
+    Ok(transaction)
+}
+
 /// Begins a write transaction whose commit a crash may undo, until a later commit of [`begin`] makes it durable.
 pub fn begin_unsynced(database: &Database) -> Result<WriteTransaction> {
     let mut transaction = database.begin_write().map_err(storage_error)?;

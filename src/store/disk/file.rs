@@ -38,7 +38,7 @@ impl FileLock {
 
     /// Acquires the lock of a file of this disk, as [`acquire`](Self::acquire) does.
     pub fn acquire_on(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
-        if fs.file_system().is_shared() {
+        if fs.file_system().outlives_process() {
             return Self::acquire(data);
         }
         Ok(Self { file: None, path: data.to_owned(), is_new: false })

@@ -99,8 +99,9 @@ pub trait FileSystem: Debug + Send + Sync + 'static {
         fs::remove_file(path)
     }
 
-    /// Whether a lock file beside a data file keeps other processes from it: whether there are other processes.
-    fn is_shared(&self) -> bool {
+    /// Whether files outlive this process. Then a lock file beside a data file keeps other processes from it, and what is
+    /// acknowledged survives a crash.
+    fn outlives_process(&self) -> bool {
         true
     }
 

@@ -23,7 +23,7 @@ use crate::base::error::{Error, Result};
 use crate::base::tasks::spawn_on;
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::disk::engine::{
-    begin, close, closed, require_usable, storage_error, unavailable,
+    begin, begin_volatile, close, closed, require_usable, storage_error, unavailable,
 };
 use crate::store::disk::file::FileLock;
 use crate::store::disk::file_system::FsHandle;
@@ -198,7 +198,8 @@ impl Writer {
         first: NextWrite,
         ran: &mut Vec<QueuedWrite>,
     ) -> Result<()> {
-        let transaction = begin(database)?;
+        let is_kept = self.fs.file_system().outlives_process();
+        let transaction = if is_kept { begin(database)? } else { begin_volatile(database)? };
         let mut tx = self.begin_batch(&transaction);
         let done = self.run_batch(&mut tx, first, ran)?;
         if !done.changed {
