@@ -89,12 +89,9 @@ pub(super) struct DueBody {
 }
 
 /// Shows the clock.
-pub(super) fn show(app: &App, clock: &ManualClock) -> ClockBody {
-    ClockBody { now: app.now(), frozen: stands(clock) }
-}
-
-fn stands(clock: &ManualClock) -> bool {
-    matches!(clock.hand(), Hand::Stands(_))
+pub(super) fn show(clock: &ManualClock) -> ClockBody {
+    let hand = clock.hand();
+    ClockBody { now: hand.shown(), frozen: matches!(hand, Hand::Stands(_)) }
 }
 
 /// Sets the clock, and does what becomes due on the way, in order.
@@ -119,12 +116,12 @@ pub(super) async fn set(
     if change.frozen == Some(false) {
         clock.replace(Hand::Runs(0).moved_to(app.now()));
     }
-    let (now, tx) = (app.now(), app.store().snapshot()?);
+    let (ClockBody { now, frozen }, tx) = (show(clock), app.store().snapshot()?);
     let invites = ended::<Invite>(&tx, |invite| Some(invite.expires_at), (begin, now))?;
     let keys = ended::<ApiKey>(&tx, |key| key.expires_at, (begin, now))?;
     let deletions = kept.saturating_sub(expiring(app)?);
     let due = DueBody { mails: mails.count() - sent, invites, keys, deletions };
-    Ok(SetClockBody { now, frozen: stands(clock), due })
+    Ok(SetClockBody { now, frozen, due })
 }
 
 /// Returns where to move to, if the clock is to be moved.

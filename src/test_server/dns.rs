@@ -44,12 +44,12 @@ input! {
 #[schema(as = TestDnsName)]
 pub(super) struct DnsName {
     /// The name, in lower case.
-    name: String,
+    pub(super) name: String,
     /// The texts of its TXT records.
-    txt: Vec<String>,
+    pub(super) txt: Vec<String>,
     /// How look-ups of it fail, if they do.
     #[schema(value_type = Option<String>)]
-    error: Option<&'static str>,
+    pub(super) error: Option<&'static str>,
 }
 
 /// The names that are known.

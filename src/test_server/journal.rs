@@ -1,12 +1,11 @@
 //! The journal of a test run: what clients sent, what they got, and what of it had no effect.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::Read;
+use std::slice::Iter;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use flate2::read::GzDecoder;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -14,16 +13,15 @@ use tokio::time::timeout_at;
 use utoipa::ToSchema;
 
 use crate::base::time::Timestamp;
+use crate::http::routes::RouteSpec;
 use crate::input::{Identifier, Integer, Nested, Required, Text, input};
 
+use super::captured::Captured;
+use super::notes::{self, Note};
 use super::pattern::matches_pattern;
 
-/// The most bytes of a body that are kept.
-pub(super) const MAX_BODY: usize = 64 * 1024;
 /// The most bytes of all entries, the newest.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// How compressed bodies begin.
-const GZIP: &[u8] = b"\x1f\x8b";
 /// The memory of an entry besides its texts.
 const ENTRY_BYTES: usize = 1024;
 /// The default and the maximum number of entries in a response.
@@ -32,71 +30,6 @@ const MAX_LIMIT: i64 = 1000;
 /// The default and the maximum time to wait for requests, in milliseconds.
 const WAIT: i64 = 5000;
 const MAX_WAIT: i64 = 600_000;
-
-/// The first bytes of a body. They count in the journal from their arrival until nothing shows them any more.
-#[derive(Clone)]
-pub(super) struct Captured(Arc<Bytes>);
-
-struct Bytes {
-    kept: Mutex<Vec<u8>>,
-    /// The bytes of all bodies.
-    total: Arc<AtomicUsize>,
-}
-
-impl Drop for Bytes {
-    fn drop(&mut self) {
-        let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
-        self.total.fetch_sub(kept.len(), Ordering::Relaxed);
-    }
-}
-
-impl Captured {
-    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds bytes, as long as there is room.
-    pub(super) fn add(&self, bytes: &[u8]) {
-        let mut kept = self.bytes();
-        let room = MAX_BODY - kept.len();
-        let added = bytes.get(..room).unwrap_or(bytes);
-        kept.extend_from_slice(added);
-        self.0.total.fetch_add(added.len(), Ordering::Relaxed);
-    }
-
-    /// Returns the body if it is JSON.
-    pub(super) fn json(&self) -> Option<Value> {
-        serde_json::from_slice(&self.bytes()).ok()
-    }
-
-    /// Returns JSON as it is, and anything else as a text. Null if there is nothing.
-    fn shown(&self) -> Value {
-        let mut kept = self.bytes().clone();
-        if kept.is_empty() {
-            return Value::Null;
-        }
-        if kept.starts_with(GZIP) {
-            let mut plain = Vec::new();
-            // A body that was cut ends with an error, after what there is of it.
-            let _ = GzDecoder::new(kept.as_slice()).take(MAX_BODY as u64).read_to_end(&mut plain);
-            kept = plain;
-        }
-        let json = serde_json::from_slice(&kept);
-        json.unwrap_or_else(|_| String::from_utf8_lossy(&kept).into_owned().into())
-    }
-}
-
-/// Something that a client sent without effect.
-#[derive(Clone, Serialize, ToSchema)]
-#[schema(as = TestNote)]
-pub(super) struct Note {
-    /// `unknown_field`, `unknown_parameter`, `unserved_route`, `deprecated_path` or `next_not_followed`.
-    pub(super) code: &'static str,
-    /// What that means, for a person.
-    pub(super) detail: String,
-    /// The field or the parameter.
-    pub(super) attr: Option<String>,
-}
 
 /// The user and the key of a request.
 #[derive(Clone, Serialize, ToSchema)]
@@ -117,7 +50,8 @@ pub(super) struct Entry {
     /// By name, without secrets.
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Captured,
-    pub(super) operation: Option<&'static str>,
+    /// The operation, if there is one.
+    pub(super) spec: Option<RouteSpec>,
     pub(super) caller: Option<Caller>,
     /// `None` if the connection ended without a response.
     pub(super) status: Option<u16>,
@@ -125,10 +59,22 @@ pub(super) struct Entry {
     pub(super) duration: Duration,
     /// The id of the fault that was applied.
     pub(super) fault: Option<u64>,
-    pub(super) notes: Vec<Note>,
 }
 
 impl Entry {
+    fn operation(&self) -> Option<&'static str> {
+        self.spec.as_ref().map(|spec| spec.operation)
+    }
+
+    /// Returns what of it had no effect.
+    fn notes(&self) -> Vec<Note> {
+        let query = self.query.as_deref();
+        let unknown = |spec| notes::unknown(spec, query, self.body.json().as_ref());
+        let mut notes = self.spec.as_ref().map(unknown).unwrap_or_default();
+        notes.extend(notes::of_path(&self.path, self.operation(), self.status));
+        notes
+    }
+
     /// Returns the size at which the entry counts, without its bodies.
     fn size(&self) -> usize {
         let headers = self.headers.iter().map(|(name, value)| name.len() + value.len());
@@ -136,7 +82,8 @@ impl Entry {
         ENTRY_BYTES + self.path.len() + query + headers.sum::<usize>()
     }
 
-    fn target(&self) -> String {
+    /// Returns the path with the query.
+    pub(super) fn target(&self) -> String {
         self.query
             .as_ref()
             .map_or_else(|| self.path.clone(), |query| format!("{}?{query}", self.path))
@@ -148,31 +95,31 @@ impl Entry {
 #[schema(as = TestRequest)]
 pub(super) struct EntryBody {
     /// The place of the request in the order of the responses, from 1.
-    number: u64,
+    pub(super) number: u64,
     /// When it arrived.
-    at: Timestamp,
-    method: String,
-    path: String,
+    pub(super) at: Timestamp,
+    pub(super) method: String,
+    pub(super) path: String,
     /// What followed the path, as it was sent.
-    query: Option<String>,
+    pub(super) query: Option<String>,
     /// The headers by name. A key is shown by its last characters.
-    headers: Map<String, Value>,
+    pub(super) headers: Map<String, Value>,
     /// The body: JSON, or a text.
-    body: Value,
+    pub(super) body: Value,
     /// The operation of the OpenAPI document.
-    operation: Option<&'static str>,
+    pub(super) operation: Option<&'static str>,
     /// The user and the key, if a valid key was sent.
-    caller: Option<Caller>,
+    pub(super) caller: Option<Caller>,
     /// The status of the response; null if the connection ended without one.
-    status: Option<u16>,
+    pub(super) status: Option<u16>,
     /// The body of the response: JSON, or a text.
-    response: Value,
+    pub(super) response: Value,
     /// How long the response took.
-    duration_ms: f64,
+    pub(super) duration_ms: f64,
     /// The id of the fault that was applied.
-    fault: Option<u64>,
+    pub(super) fault: Option<u64>,
     /// What was sent without effect.
-    notes: Vec<Note>,
+    pub(super) notes: Vec<Note>,
 }
 
 impl EntryBody {
@@ -187,13 +134,13 @@ impl EntryBody {
             query: entry.query.clone(),
             headers: headers.collect(),
             body: entry.body.shown(),
-            operation: entry.operation,
+            operation: entry.operation(),
             caller: entry.caller.clone(),
             status: entry.status,
             response: entry.response.shown(),
             duration_ms: (entry.duration.as_secs_f64() * 1e6).round() / 1e3,
             fault: entry.fault,
-            notes: entry.notes.clone(),
+            notes: entry.notes(),
         }
     }
 }
@@ -254,9 +201,43 @@ impl RequestFilter {
         method
             && path
             && status
-            && same(&self.operation, entry.operation)
+            && same(&self.operation, entry.operation())
             && same(&self.key, entry.caller.as_ref().map(|caller| caller.key_label.as_str()))
             && self.since.is_none_or(|since| number > since)
+    }
+}
+
+/// Entries that match a filter.
+#[derive(Default)]
+pub(super) struct Matching {
+    /// With their numbers, oldest first.
+    entries: Vec<(u64, Arc<Entry>)>,
+    /// The number of the last request for each target, also of those that do not match.
+    last_asked: HashMap<String, u64>,
+}
+
+impl Matching {
+    /// Returns the entries with their numbers, oldest first.
+    pub(super) fn entries(&self) -> Iter<'_, (u64, Arc<Entry>)> {
+        self.entries.iter()
+    }
+
+    /// Returns the entry with a number.
+    pub(super) fn get(&self, number: u64) -> Option<&Entry> {
+        let found = self.entries.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        self.entries.get(found).map(|(_, entry)| &**entry)
+    }
+
+    /// Returns an entry as it is shown.
+    pub(super) fn show(&self, number: u64, entry: &Entry) -> EntryBody {
+        let mut body = EntryBody::of(number, entry);
+        let next = body.response.get("next").and_then(Value::as_str).map(target_of);
+        let is_read = |next: &String| self.last_asked.get(next).is_some_and(|last| *last >= number);
+        if let Some(next) = next.filter(|next| !is_read(next)) {
+            let detail = format!("The list goes on at {next}, which was not read.");
+            body.notes.push(Note { code: "next_not_followed", detail, attr: None });
+        }
+        body
     }
 }
 
@@ -286,7 +267,7 @@ impl Journal {
 
     /// Begins to capture a body.
     pub(super) fn capture(&self) -> Captured {
-        Captured(Arc::new(Bytes { kept: Mutex::default(), total: Arc::clone(&self.bodies) }))
+        Captured::new(&self.bodies)
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
@@ -316,28 +297,22 @@ impl Journal {
     }
 
     /// Returns the entries that match.
+    pub(super) fn matching(&self, filter: &RequestFilter) -> Matching {
+        let mut entries: Vec<_> = self.entries().kept.iter().cloned().collect();
+        let asked = entries.iter().map(|(number, entry)| (entry.target(), *number));
+        let last_asked = asked.collect();
+        entries.retain(|(number, entry)| filter.matches(*number, entry));
+        Matching { entries, last_asked }
+    }
+
+    /// Returns the newest entries that match.
     pub(super) fn list(&self, filter: &RequestFilter) -> EntriesBody {
-        let entries: Vec<_> = self.entries().kept.iter().cloned().collect();
-        let mut last_asked = HashMap::new();
-        for (number, entry) in &entries {
-            last_asked.insert(entry.target(), *number);
-        }
-        let matching: Vec<_> =
-            entries.iter().filter(|(number, entry)| filter.matches(*number, entry)).collect();
+        let matching = self.matching(filter);
         let limit = filter.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(LIMIT);
-        let skipped = matching.len().saturating_sub(limit);
-        let results = matching.iter().skip(skipped).map(|(number, entry)| {
-            let mut body = EntryBody::of(*number, entry);
-            let next = body.response.get("next").and_then(Value::as_str).map(target_of);
-            if let Some(next) =
-                next.filter(|next| last_asked.get(next).is_none_or(|last| last < number))
-            {
-                let detail = format!("The list goes on at {next}, which was not read.");
-                body.notes.push(Note { code: "next_not_followed", detail, attr: None });
-            }
-            body
-        });
-        EntriesBody { count: matching.len(), results: results.collect() }
+        let count = matching.entries.len();
+        let newest = matching.entries().skip(count.saturating_sub(limit));
+        let results = newest.map(|(number, entry)| matching.show(*number, entry)).collect();
+        EntriesBody { count, results }
     }
 
     /// Returns how many entries match.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
+use serde_json::json;
 use url::Url;
 use utoipa::ToSchema;
 
@@ -26,17 +27,17 @@ const MAX_MAILS: usize = 10_000;
 #[schema(as = TestMail)]
 pub(super) struct Mail {
     /// The place of the mail in the order of sending, from 1.
-    number: u64,
+    pub(super) number: u64,
     /// When it was sent.
-    at: Timestamp,
+    pub(super) at: Timestamp,
     /// The address of its recipient, in ASCII.
-    to: String,
+    pub(super) to: String,
     /// The sender.
     from: &'static str,
     /// The subject.
-    subject: String,
+    pub(super) subject: String,
     /// The body as plain text.
-    text: String,
+    pub(super) text: String,
     /// What it is about.
     kind: MailKind,
     /// Where its reader is to go.
@@ -124,6 +125,18 @@ impl Mails {
 }
 
 impl Mail {
+    /// Returns what the mail is about, as responses name it.
+    pub(super) fn kind(&self) -> String {
+        json!(self.kind).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Returns the parts of the link in the mail by their names.
+    pub(super) fn links(&self) -> Vec<(String, String)> {
+        let links = json!(self.links);
+        let parts = links.as_object().into_iter().flatten();
+        parts.filter_map(|(name, part)| Some((name.clone(), part.as_str()?.to_owned()))).collect()
+    }
+
     fn is_to(&self, to: Option<&str>) -> bool {
         let written =
             |to: &str| to_ascii_address(to).map_or_else(|| to.to_owned(), |to| to.to_string());

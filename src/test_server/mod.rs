@@ -3,6 +3,7 @@
 //! It is the service of `steward serve` on another disk, with another clock and another source of seeds. Only `cli/test.rs` uses
 //! this module.
 
+mod captured;
 mod clock;
 mod disk;
 mod dns;

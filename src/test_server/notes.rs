@@ -1,11 +1,11 @@
 //! What a client sends without effect: what PostHog would ignore, and what Steward does not serve.
 
+use serde::Serialize;
 use serde_json::Value;
 use url::form_urlencoded;
+use utoipa::ToSchema;
 
 use crate::http::routes::{Cardinality, RouteSpec};
-
-use super::journal::Note;
 
 /// The status of a path that is not served.
 const NOT_FOUND: u16 = 404;
@@ -13,6 +13,18 @@ const NOT_FOUND: u16 = 404;
 const ANYWHERE: [&str; 1] = ["format"];
 /// The parameters of a page.
 const OF_PAGES: [&str; 2] = ["limit", "offset"];
+
+/// Something that a client sent without effect.
+#[derive(Clone, Serialize, ToSchema)]
+#[schema(as = TestNote)]
+pub(super) struct Note {
+    /// `unknown_field`, `unknown_parameter`, `unserved_route`, `deprecated_path` or `next_not_followed`.
+    pub(super) code: &'static str,
+    /// What that means, for a person.
+    pub(super) detail: String,
+    /// The field or the parameter.
+    pub(super) attr: Option<String>,
+}
 
 /// Returns what is unknown in a request: the fields of its body, and its parameters.
 pub(super) fn unknown(spec: &RouteSpec, query: Option<&str>, body: Option<&Value>) -> Vec<Note> {
@@ -68,8 +80,8 @@ fn unknown_fields(
 }
 
 /// Returns what the response tells about the path.
-pub(super) fn of_path(path: &str, operation: Option<&str>, status: u16) -> Option<Note> {
-    if operation.is_none() && status == NOT_FOUND && path.starts_with("/api/") {
+pub(super) fn of_path(path: &str, operation: Option<&str>, status: Option<u16>) -> Option<Note> {
+    if operation.is_none() && status == Some(NOT_FOUND) && path.starts_with("/api/") {
         let detail = format!("Steward does not serve {path}.");
         return Some(Note { code: "unserved_route", detail, attr: None });
     }

@@ -28,7 +28,7 @@ pub(crate) struct Ready {
     /// The URL of the service.
     url: String,
     /// The URL of the control plane.
-    test_url: String,
+    pub(super) test_url: String,
     /// The release.
     version: &'static str,
     pid: u32,
@@ -63,6 +63,13 @@ impl Ready {
             workspace: workspace.clone(),
             seeded: Vec::new(),
         }
+    }
+
+    /// Returns the key of the user with an address, if the line has one.
+    pub(super) fn key_of(&self, email: &str) -> Option<&str> {
+        let Workspace { user, member, .. } = &self.workspace;
+        let mut known = [Some(user), member.as_ref()].into_iter().flatten();
+        known.find(|person| person.email == email).map(|person| person.api_key.as_str())
     }
 
     /// Returns the line for programs. The clock shows `now`.

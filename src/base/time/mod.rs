@@ -252,7 +252,8 @@ pub enum Hand {
 }
 
 impl Hand {
-    fn shown(self) -> Timestamp {
+    /// Returns the time that it shows.
+    pub fn shown(self) -> Timestamp {
         match self {
             Self::Stands(moment) => moment,
             Self::Runs(ahead) => Timestamp(system_now().0.saturating_add(ahead).clamp(FIRST, LAST)),

@@ -1,6 +1,7 @@
 //! The routes of the control plane.
 
 use crate::auth::Requirements;
+use crate::console;
 use crate::http::openapi::{self, About};
 use crate::http::routes::Routes;
 use crate::input::{Email, Identifier, Integer, Text};
@@ -13,6 +14,7 @@ use crate::test_server::ready::ReadyAt;
 use crate::test_server::snapshots::{SnapshotBody, SnapshotName};
 
 use super::handlers::{self, FaultsBody, MailsBody, NamesBody, SnapshotsBody};
+use super::inspector;
 
 /// The path below which all others are.
 pub(super) const ROOT: &str = "/_test/";
@@ -181,5 +183,7 @@ pub(super) fn routes() -> Routes {
         .example(r#"{"email": "member@example.com", "scopes": ["dashboard:read"]}"#)
         .returns::<TestKeyBody>(201);
     routes.without_dry_runs();
+    inspector::routes(&mut routes);
+    console::asset_routes(&mut routes);
     routes
 }

@@ -3,6 +3,7 @@
 mod control;
 mod embedded;
 mod handlers;
+mod inspector;
 mod observe;
 
 use std::pin::Pin;
@@ -12,8 +13,9 @@ use std::task::{Context, Poll};
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::header::ORIGIN;
+use axum::http::header::{LOCATION, ORIGIN};
 use axum::http::request::Parts;
+use axum::http::{Method, StatusCode};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -23,10 +25,11 @@ use tower::ServiceExt;
 use url::Host;
 
 use crate::base::error::{Error, Result};
+use crate::console::assets;
 use crate::exchange::dry_run::DryRun;
 use crate::http::client::Client;
 use crate::http::extract::{Extract, ReceivedRequest};
-use crate::http::routes::RouteSpec;
+use crate::http::routes::{RouteSpec, prefers_html};
 use crate::net::{TrustedProxies, is_loopback};
 use crate::router::{self, routes};
 
@@ -88,6 +91,10 @@ struct Ending(watch::Receiver<()>);
 async fn answer(State(front): State<Front>, mut request: Request) -> Response {
     let path = request.uri().path();
     if path.starts_with(ROOT) || path == ROOT.trim_end_matches('/') {
+        return front.answer_program(request).await;
+    }
+    // The files of pages do not count as requests of a test, and are there without the console.
+    if path.starts_with(assets::FOLDER) {
         return front.answer_control(request).await;
     }
     let entered = front.control.stage.enter().await;
@@ -105,13 +112,20 @@ async fn answer(State(front): State<Front>, mut request: Request) -> Response {
 }
 
 impl Front {
-    /// Answers a request of the control plane. It is not in progress: it may replace the state.
-    async fn answer_control(&self, mut request: Request) -> Response {
+    /// Answers a request below the root of the control plane.
+    async fn answer_program(&self, request: Request) -> Response {
         let (head, body) = request.into_parts();
         if let Err(refused) = require_program(&head) {
             return refused.into_response();
         }
-        request = Request::from_parts(head, body);
+        if opens_first_page(&head) {
+            return (StatusCode::SEE_OTHER, [(LOCATION, inspector::ROOT)]).into_response();
+        }
+        self.answer_control(Request::from_parts(head, body)).await
+    }
+
+    /// Answers a request of the control plane. It is not in progress: it may replace the state.
+    async fn answer_control(&self, mut request: Request) -> Response {
         request.extensions_mut().insert(self.control.clone());
         let control = self.routers(&self.control.stage.enter().await).control;
         let Ok(response) = control.oneshot(request).await;
@@ -140,6 +154,13 @@ impl Front {
         let control = control::routes().into_router().with_state(app.clone());
         Routers { generation: *generation, service, control }
     }
+}
+
+/// Returns whether a browser opens the root of the control plane.
+fn opens_first_page(head: &Parts) -> bool {
+    head.method == Method::GET
+        && head.uri.path().trim_end_matches('/') == ROOT.trim_end_matches('/')
+        && prefers_html(&head.headers)
 }
 
 /// Requires a request that a program of this machine sent. It names a loopback host, so it is not a page of another name that

@@ -26,8 +26,9 @@ use crate::http::routes::{RouteSpec, find_operation};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::users::User;
 use crate::store::Tx;
+use crate::test_server::captured::{Captured, MAX_BODY};
 use crate::test_server::faults::{Asked, Effect, Failure, Faults};
-use crate::test_server::journal::{Caller, Captured, Entry, Journal, MAX_BODY};
+use crate::test_server::journal::{Caller, Entry, Journal};
 use crate::test_server::notes;
 
 use super::{Ending, Passing};
@@ -212,14 +213,6 @@ impl Seen {
         let Head { method, uri, headers } = self.head;
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
-        let operation = self.spec.as_ref().map(|spec| spec.operation);
-        let mut found = match &self.spec {
-            Some(spec) => notes::unknown(spec, uri.query(), body.json().as_ref()),
-            None => Vec::new(),
-        };
-        if let Some((status, _)) = &answer {
-            found.extend(notes::of_path(uri.path(), operation, status.as_u16()));
-        }
         let (status, response) = answer.unzip();
         observer.journal.add(Entry {
             at: self.at,
@@ -228,13 +221,12 @@ impl Seen {
             query: uri.query().map(str::to_owned),
             headers,
             body,
-            operation,
+            spec: self.spec,
             caller: self.caller,
             status: status.map(|status| status.as_u16()),
             response: response.unwrap_or_else(|| observer.journal.capture()),
             duration: self.begun.elapsed(),
             fault,
-            notes: found,
         });
     }
 }

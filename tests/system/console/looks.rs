@@ -55,7 +55,7 @@ const SQUEEZED_FRAME: &str = "const sizes = (selector) => [...document.querySele
       ...sizes('nav.side .switch').filter(([, , height]) => height > 90), ...sizes('nav.side h2').filter(([, , height]) => height > 48)]";
 
 /// Returns what is wrong with a page on any screen.
-async fn faults(browser: &Browser, page: &str) -> Vec<String> {
+pub async fn faults(browser: &Browser, page: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let mut note = |what: &str, found: &Value| {
         if *found != json!([]) {

@@ -11,7 +11,7 @@ mod flows;
 mod forms;
 mod hostile;
 mod keys;
-mod looks;
+pub mod looks;
 mod screenshots;
 
 use crate::prelude::*;

@@ -10,4 +10,5 @@ mod systemd;
 mod test_command;
 mod test_control;
 mod test_docs;
+mod test_inspector;
 mod test_requests;
