@@ -82,6 +82,13 @@ contract() {
     .ci/contract/run "$@"
 }
 
+# The examples of docs/testing.md.
+testing_page() {
+    program
+    .ci/contract/install
+    target/contract/bin/python .ci/testing/page.py "$STEWARD" </dev/null
+}
+
 examples() {
     cargo run --locked --quiet --example quickstart
     cargo run --locked --quiet --example embedded
@@ -115,6 +122,7 @@ install_tools() {
     local missing=()
     command -v make >/dev/null || missing+=(make)
     command -v curl >/dev/null || missing+=(curl)
+    command -v node >/dev/null || missing+=(nodejs)
     command -v chromium >/dev/null && command -v chromedriver >/dev/null || missing+=(chromium chromium-driver)
     command -v systemd-analyze >/dev/null || missing+=(systemd)
     command -v groff >/dev/null || missing+=(groff-base)
