@@ -34,10 +34,10 @@ use crate::report::{middle, millis};
 use crate::{Result, Settings, grouped, progress};
 
 /// All rows.
-pub const ALL: [u8; 52] = [
+pub const ALL: [u8; 54] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
     27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50,
-    51, 52,
+    51, 52, 53, 54,
 ];
 
 /// Rows 28-30 need the feature `sqlite-peer`, which compiles `SQLite`.

