@@ -239,6 +239,10 @@ impl Test {
     /// Checks the flags that depend on more than their text.
     fn require_usable(&self) -> Result<(), Failure> {
         require_loopback(&self.listen)?;
+        let config = &self.settings.0;
+        if config.console_mail_login && !config.console.is_on() {
+            return Err(Failure::Usage("--console-mail-login needs --console on".to_owned()));
+        }
         let Some(keep) = &self.keep else { return Ok(()) };
         if keep.symlink_metadata().is_ok() {
             return Err(Failure::Usage(format!("--keep: {} exists", keep.display())));

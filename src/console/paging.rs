@@ -51,7 +51,7 @@ impl ListSpec {
 }
 
 /// The values of a choice, each with its label.
-pub(super) type Choices = &'static [(&'static str, &'static str)];
+pub(crate) type Choices = &'static [(&'static str, &'static str)];
 
 /// The filters of a list, which stand in the query of its page. An empty text filters nothing.
 pub(crate) struct ListFilters(Vec<(&'static str, String)>);

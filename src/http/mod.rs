@@ -19,7 +19,7 @@ pub mod prelude;
 pub mod query;
 mod request_headers;
 pub mod request_layer;
-mod request_log;
+pub mod request_log;
 mod response;
 pub mod route_guard;
 mod route_spec;

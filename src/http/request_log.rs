@@ -71,7 +71,7 @@ impl Refusals {
 }
 
 /// The header of a request id, in requests and responses.
-pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The id that a client quotes and an operator searches the log for.
 pub(super) enum RequestId {

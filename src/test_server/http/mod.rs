@@ -149,6 +149,7 @@ impl Front {
             journal: Arc::clone(&environment.journal),
             faults: Arc::clone(&environment.faults),
             is_strict: environment.is_strict,
+            begun: Arc::default(),
         };
         let service = router::router(app.clone()).layer(from_fn_with_state(observer, observe));
         let control = control::routes().into_router().with_state(app.clone());

@@ -2,11 +2,14 @@
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, EXPECT, HeaderValue, RETRY_AFTER};
+use axum::http::header::{
+    AUTHORIZATION, CONTENT_LENGTH, COOKIE, EXPECT, Entry, HeaderValue, RETRY_AFTER,
+};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -16,11 +19,13 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 use tokio::task::yield_now;
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use crate::app::App;
 use crate::base::error::Error;
 use crate::base::time::Timestamp;
 use crate::http::client::RejectedRequest;
+use crate::http::request_log::REQUEST_ID;
 use crate::http::route_guard::bearer_token;
 use crate::http::routes::{RouteSpec, find_operation};
 use crate::resources::api_keys::ApiKey;
@@ -28,7 +33,7 @@ use crate::resources::users::User;
 use crate::store::Tx;
 use crate::test_server::captured::{Captured, MAX_BODY};
 use crate::test_server::faults::{Asked, Effect, Failure, Faults};
-use crate::test_server::journal::{Caller, Entry, Journal};
+use crate::test_server::journal::{self, Caller, Journal};
 use crate::test_server::notes;
 
 use super::{Ending, Passing};
@@ -46,15 +51,29 @@ pub(super) struct Observer {
     pub(super) faults: Arc<Faults>,
     /// Whether unknown fields and parameters are refused.
     pub(super) is_strict: bool,
+    /// How many requests began since the state was last replaced.
+    pub(super) begun: Arc<AtomicU64>,
+}
+
+impl Observer {
+    /// Gives a request the id that its response has, its number, unless its client gave it one.
+    fn number(&self, request: &mut Request) {
+        let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = HeaderValue::try_from(Uuid::from_u128(number.into()).to_string());
+        if let (Entry::Vacant(missing), Ok(id)) = (request.headers_mut().entry(REQUEST_ID), id) {
+            missing.insert(id);
+        }
+    }
 }
 
 /// The layer around the service.
 pub(super) async fn observe(
     State(observer): State<Observer>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let seen = Seen::of(&observer, &request);
+    observer.number(&mut request);
     let asked = Asked {
         method: seen.head.method.as_str(),
         path: seen.head.uri.path(),
@@ -214,7 +233,7 @@ impl Seen {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
         let (status, response) = answer.unzip();
-        observer.journal.add(Entry {
+        observer.journal.add(journal::Entry {
             at: self.at,
             method: method.to_string(),
             path: uri.path().to_owned(),

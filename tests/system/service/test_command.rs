@@ -292,6 +292,7 @@ fn flags_of_a_real_service_are_refused_with_a_reason() {
         (&["--now", "yesterday"], "write a time such as"),
         (&["--until-stdin-closes", "--", "true"], "cannot be used with"),
         (&["--keep", "no-folder/x"], "--keep"),
+        (&["--console-mail-login", "--console", "off"], "--console-mail-login needs --console on"),
     ] {
         site.run(&[&["test"], args].concat()).assert_usage_error(part);
     }

@@ -2,6 +2,7 @@
 
 use super::test_command::{DASHBOARDS, MEMBER_KEY, ORGANIZATION, OWNER_KEY, serve};
 use crate::prelude::*;
+use crate::support::process::Reply;
 
 /// A server that starts at a fixed time.
 pub struct Run {
@@ -472,6 +473,60 @@ fn console_opens_as_any_user() {
     assert!(status == 303 && page.starts_with(&start) && page.len() > start.len() + 20, "{page}");
     assert_eq!(lead("email=nobody%40example.com").0, 404);
     assert_eq!(lead("email=x").0, 400);
+    run.server.stop();
+}
+
+/// Sends a form of the console, or opens a page without one.
+fn page(run: &Run, path: &str, cookie: &str, form: Option<&str>) -> Reply {
+    let host = run.server.address;
+    let (method, body) = form.map_or(("GET", ""), |form| ("POST", form));
+    let head = format!(
+        "{method} /console/{path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nSec-Fetch-Site: same-origin\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut connection = run.server.connect();
+    connection.write(head).expect("sent");
+    connection.reply().expect("a response")
+}
+
+#[test]
+fn time_sends_mails_again_ends_sessions_and_deletes_what_is_old() {
+    let run = Run::with(&["--console-mail-login", "--activity-retention", "60d"]);
+    let advance =
+        |by: &str| run.call("POST", "clock", Some(&json!({ "advance": by }))).1["due"].clone();
+    let log = format!("/api/organizations/{ORGANIZATION}/activity_log/");
+    let entries = || run.server.get(&log, OWNER_KEY).ok()["count"].clone();
+    let before = entries().as_u64().expect("a number");
+    run.create("one");
+    let fault = json!({ "results": [{ "match": { "mail": "*@example.com" }, "times": 1, "effect": { "smtp": 451 } }] });
+    run.call("PUT", "faults", Some(&fault));
+    let asked = page(&run, "sign_in/mail/", "", Some("email=owner%40example.com"));
+    assert_eq!(asked.status, 303);
+    let cookie = |reply: &Reply| {
+        let set = reply.header("set-cookie").expect("a cookie");
+        set.split(';').next().expect("its value").to_owned()
+    };
+    let browser = cookie(&asked);
+    assert_eq!(run.call("GET", "mails", None).1["count"], 0, "it was refused");
+    assert_eq!(advance("5m")["mails"], 1);
+    let mails = run.call("GET", "mails", None).1;
+    let mail = &mails["results"][0];
+    assert_eq!((&mail["kind"], &mail["to"]), (&json!("sign_in"), &json!("owner@example.com")));
+    let code = mail["links"]["code"].as_str().expect("a code");
+    let entered = page(&run, "sign_in/code/", &browser, Some(&format!("code={code}")));
+    assert_eq!(entered.status, 303, "{}", String::from_utf8_lossy(&entered.body));
+    let session = cookie(&entered);
+    assert_eq!(page(&run, "sessions/", &session, None).status, 200);
+    advance("1h");
+    assert_eq!(page(&run, "sessions/", &session, None).status, 200);
+    let due = advance("30days");
+    assert!(due["deletions"].as_u64() > Some(0), "{due}");
+    let led = page(&run, "sessions/", &session, None);
+    assert_eq!(led.header("location"), Some("/console/sign_in/?next=%2Fconsole%2Fsessions%2F"));
+    assert!(entries().as_u64() > Some(before), "the retention is longer");
+    advance("60days");
+    assert_eq!(entries(), 0);
     run.server.stop();
 }
 

@@ -118,6 +118,32 @@ fn journal_shows_requests_with_their_caller_and_what_was_sent_in_vain() {
 }
 
 #[test]
+fn same_script_leaves_the_same_journal() {
+    let run = || {
+        let run = Run::with(&["--random", "5"]);
+        set_faults(&run, &json!([{ "probability": 0.5, "effect": { "status": 503 } }]));
+        for number in 0..20 {
+            let body = json!({ "name": format!("{number}"), "nonsense": number }).to_string();
+            let sent = send(&run, ("POST", &format!("{DASHBOARDS}?x={number}")), "", &body);
+            let id = sent.expect("a response").header("x-request-id").map(str::to_owned);
+            assert_eq!(id, Some(format!("00000000-0000-0000-0000-{:012x}", number + 1)));
+        }
+        run.call("POST", "organizations", None);
+        let mut journal = requests(&run, "");
+        for entry in &mut journal {
+            entry.as_object_mut().expect("an object").shift_remove("duration_ms");
+        }
+        let text = json!(journal).to_string().replace(&run.server.address.to_string(), "HOST");
+        run.server.stop();
+        text
+    };
+    let first = run();
+    assert_eq!(first.matches("\"status\":").count(), 20);
+    assert!(first.contains("\"status\":503") && first.contains("\"status\":201"), "{first}");
+    assert_eq!(run(), first);
+}
+
+#[test]
 fn journal_keeps_the_newest_and_a_part_of_what_is_large() {
     let run = Run::with(&[]);
     let mut connection = run.server.connect();

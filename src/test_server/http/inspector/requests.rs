@@ -9,7 +9,7 @@ use crate::base::error::{Error, Result};
 use crate::base::json::escape_invisible;
 use crate::base::time::Timestamp;
 use crate::console::layout::{Command, curl, quote};
-use crate::console::paging::{ListFilters, OFFSET, Paging};
+use crate::console::paging::{Choices, ListFilters, OFFSET, Paging};
 use crate::console::registry::PageResult;
 use crate::console::visit::Visit;
 use crate::input::{Input, JsonObject};
@@ -22,7 +22,14 @@ const FILTERS: [&str; 5] = ["method", "path", "status", "operation", "key"];
 /// The parameter of a page that a browser without scripts loads again and again.
 const LIVE: &str = "live";
 /// The methods of the service.
-const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+const METHODS: Choices = &[
+    ("", "Any method"),
+    ("GET", "GET"),
+    ("POST", "POST"),
+    ("PUT", "PUT"),
+    ("PATCH", "PATCH"),
+    ("DELETE", "DELETE"),
+];
 /// The headers that a repeated request does not have: the client of the new request sends its own.
 const OWN_HEADERS: [&str; 10] = [
     "accept",
