@@ -32,7 +32,7 @@ pub(crate) struct Visit {
     pub(super) app: App,
     pub(crate) head: Parts,
     pub(super) client: Client,
-    pub(crate) query: QueryParams,
+    pub(super) query: QueryParams,
     /// The form of a POST. Otherwise it is empty.
     pub(super) form: Form,
     /// Whether sessions can be read in a state that is new enough.
@@ -98,7 +98,7 @@ impl Visit {
         is_ambiguous.then_some(cookie.name)
     }
 
-    pub(crate) fn path_and_query(&self) -> &str {
+    pub(super) fn path_and_query(&self) -> &str {
         self.head.uri.path_and_query().map_or("/", |both| both.as_str())
     }
 

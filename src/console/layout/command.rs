@@ -52,8 +52,8 @@ const KEY: &str = "\"Authorization: Bearer $KEY\"";
 
 /// Returns the command that sends a request. Each of the headers is a word of the shell.
 pub(crate) fn curl(method: &Method, url: &str, headers: &[String], body: Option<&str>) -> String {
-    let is_implied = *method == Method::GET || *method == Method::POST && body.is_some();
-    let method = if is_implied { String::new() } else { format!(" -X {method}") };
+    let implied = if body.is_some() { Method::POST } else { Method::GET };
+    let method = if *method == implied { String::new() } else { format!(" -X {method}") };
     let mut parts: Vec<_> = headers.iter().map(|header| format!("-H {header}")).collect();
     parts.extend(body.map(|body| format!("--data-raw {}", quote(body))));
     parts.push(quote(url));
