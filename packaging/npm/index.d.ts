@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" />
+
 /** A Steward server for one test run, on a free port of this machine. It ends with this process, and nothing is left of it. */
 export function startSteward(options?: StewardOptions): Promise<Server>;
 
