@@ -2,7 +2,7 @@
 
 use super::test_command::{DASHBOARDS, MEMBER_KEY, ORGANIZATION, OWNER_KEY, serve};
 use crate::prelude::*;
-use crate::support::process::Reply;
+use crate::support::process::{Reply, request};
 
 /// A server that starts at a fixed time.
 pub struct Run {
@@ -161,11 +161,21 @@ fn state_is_replaced_between_requests_and_stalled_ones_end() {
                 let (run, end) = (&run, &end);
                 scope.spawn(move || {
                     let mut connection = run.server.connect();
-                    let new = json!({ "name": format!("of {writer}") });
+                    let new = json!({ "name": format!("of {writer}") }).to_string();
+                    let mut made = 0;
                     while !end.load(std::sync::atomic::Ordering::Relaxed) {
-                        let made = connection.send("POST", DASHBOARDS, OWNER_KEY, Some(&new));
-                        assert_eq!(made.expect("a response").status, 201);
+                        let sent = request("POST", DASHBOARDS, OWNER_KEY, "", &new);
+                        connection.write(sent).expect("sent");
+                        let reply = connection.reply().expect("a response");
+                        // A busy machine may take longer than the second that a request has to end.
+                        if reply.status == 503 {
+                            reply.assert_error(503, "server_error", "unavailable");
+                        } else {
+                            assert_eq!(reply.status, 201);
+                            made += 1;
+                        }
                     }
+                    made
                 })
             })
             .collect();
@@ -173,9 +183,8 @@ fn state_is_replaced_between_requests_and_stalled_ones_end() {
             run.done("POST", "snapshots/kept/restore");
         }
         end.store(true, std::sync::atomic::Ordering::Relaxed);
-        for writer in writers {
-            writer.join().expect("only 201");
-        }
+        let made: u32 = writers.into_iter().map(|writer| writer.join().expect("no other")).sum();
+        assert!(made > 64, "{made}");
     });
     let mut stalled = run.server.connect();
     stalled.begin(DASHBOARDS, OWNER_KEY, 100);
@@ -312,14 +321,8 @@ fn clock_moves_forward_and_what_becomes_due_is_done() {
     let key = run.call("POST", "keys", Some(&asked)).1["value"].as_str().expect("a key").to_owned();
     let mut once = run.server.connect();
     let headers = "Idempotency-Key: once\r\n";
-    once.write(crate::support::process::request(
-        "POST",
-        DASHBOARDS,
-        OWNER_KEY,
-        headers,
-        "{\"name\": \"once\"}",
-    ))
-    .expect("sent");
+    once.write(request("POST", DASHBOARDS, OWNER_KEY, headers, "{\"name\": \"once\"}"))
+        .expect("sent");
     once.reply().expect("a response").ok();
     let read = || run.server.get("/api/users/@me/", MEMBER_KEY).status;
     assert_eq!((0..10).map(|_| read()).filter(|status| *status == 200).count(), 9);
