@@ -89,6 +89,12 @@ testing_page() {
     target/contract/bin/python .ci/testing/page.py "$STEWARD" </dev/null
 }
 
+# The files of a release for this machine, each installed in a clean place.
+release() {
+    packaging/release "$(uname -m)"
+    packaging/try
+}
+
 examples() {
     cargo run --locked --quiet --example quickstart
     cargo run --locked --quiet --example embedded
@@ -122,7 +128,10 @@ install_tools() {
     local missing=()
     command -v make >/dev/null || missing+=(make)
     command -v curl >/dev/null || missing+=(curl)
-    command -v node >/dev/null || missing+=(nodejs)
+    command -v npm >/dev/null || missing+=(nodejs npm)
+    command -v cpio >/dev/null || missing+=(cpio)
+    command -v rpm2cpio >/dev/null || missing+=(rpm2cpio)
+    command -v umoci >/dev/null || missing+=(umoci)
     command -v chromium >/dev/null && command -v chromedriver >/dev/null || missing+=(chromium chromium-driver)
     command -v systemd-analyze >/dev/null || missing+=(systemd)
     command -v groff >/dev/null || missing+=(groff-base)
