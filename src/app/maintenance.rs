@@ -367,7 +367,8 @@ impl App {
 
     /// Lets nothing be done in the background until the result is dropped, except that mails are sent. First waits for what is
     /// being done, and for the mails that are due.
-    pub(crate) async fn pause_background(&self) -> impl Drop {
+    #[doc(hidden)]
+    pub async fn pause_background(&self) -> impl Drop {
         let paused = Arc::clone(&self.0.due_work).lock_owned().await;
         self.settle_mails().await;
         paused

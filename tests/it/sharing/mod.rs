@@ -346,6 +346,7 @@ async fn deleted_project_or_organization_closes_its_pages_before_its_records_are
         let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
         let store = workspace.app.store();
         // The background task has not yet deleted the records. Requests that follow the deletion find this state.
+        let _paused = workspace.app.pause_background().await;
         let removed = store.write(move |tx| {
             if whole {
                 cascade_delete::delete_organization(tx, organization)
