@@ -132,8 +132,9 @@ fn copy_overlap((from, source): (u64, &[u8]), (to, target): (u64, &mut [u8])) {
         |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
     let target = target.get_mut(within(to, from)..).unwrap_or_default();
     let source = source.get(within(from, to)..).unwrap_or_default();
-    for (target, source) in target.iter_mut().zip(source) {
-        *target = *source;
+    let length = target.len().min(source.len());
+    if let (Some(target), Some(source)) = (target.get_mut(..length), source.get(..length)) {
+        target.copy_from_slice(source);
     }
 }
 
