@@ -101,12 +101,16 @@ pub struct Resolver {
 
 impl Resolver {
     /// Creates a resolver that asks `servers`, or the system's if there are none.
+    #[allow(
+        clippy::useless_conversion,
+        reason = "reading the settings of macOS fails with another error"
+    )]
     pub fn new(servers: Vec<SocketAddr>, timeout: Duration) -> Self {
         Self {
             servers,
             records: None,
             timeout,
-            read_system_config: read_system_conf,
+            read_system_config: || read_system_conf().map_err(Into::into),
             queue: FairQueue::new(QUEUE_LIMITS),
         }
     }

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+#[cfg(target_os = "linux")]
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::store::Overlay;
@@ -62,7 +63,10 @@ impl FileSystem for MemoryDisk {
     }
 
     fn create_unnamed(&self, _: &Path) -> io::Result<File> {
-        Ok(memfd_create("steward", MemfdFlags::CLOEXEC)?.into())
+        #[cfg(target_os = "linux")]
+        return Ok(memfd_create("steward", MemfdFlags::CLOEXEC)?.into());
+        #[cfg(not(target_os = "linux"))]
+        return tempfile::tempfile();
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::{
-    Pid, Signal, getpgrp, getppid, kill_process, set_parent_process_death_signal,
-};
+#[cfg(target_os = "linux")]
+use rustix::process::set_parent_process_death_signal;
+use rustix::process::{Pid, Signal, getpgrp, getppid, kill_process};
 use rustix::termios::tcgetpgrp;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{self, SignalKind, signal};
@@ -92,16 +93,19 @@ fn is_in_foreground() -> bool {
         .is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
 }
 
-/// Becomes the command. It ends when the server with this process id ends, also if that is killed.
+/// Becomes the command. It ends when the server with this process id ends: on Linux also if that is killed.
 ///
 /// Returns why it cannot become the command, and the exit code that a shell would have.
 pub(crate) fn become_command(server: u32, words: &[OsString]) -> (String, u8) {
     let Some((program, args)) = words.split_first() else {
         return ("no command was named".to_owned(), NOT_FOUND);
     };
-    let bound = set_parent_process_death_signal(Some(Signal::TERM));
+    #[cfg(target_os = "linux")]
+    let is_bound = set_parent_process_death_signal(Some(Signal::TERM)).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    let is_bound = true;
     let has_server = getppid().is_some_and(|parent| parent.as_raw_pid().cast_unsigned() == server);
-    if bound.is_err() || !has_server {
+    if !(is_bound && has_server) {
         return ("the server has ended".to_owned(), NOT_EXECUTABLE);
     }
     let cause = std::process::Command::new(program).args(args).exec();
@@ -128,7 +132,13 @@ impl TestCommand {
         words: &[OsString],
         variables: Vec<(&'static str, String)>,
     ) -> io::Result<Self> {
-        let child = Command::new("/proc/self/exe")
+        // The path of the program names another one after an upgrade.
+        let program = if cfg!(target_os = "linux") {
+            PathBuf::from("/proc/self/exe")
+        } else {
+            std::env::current_exe()?
+        };
+        let child = Command::new(program)
             .args(["test", "--become", &std::process::id().to_string(), "--"])
             .args(words)
             .envs(variables)

@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
@@ -22,6 +21,7 @@ use super::connection_table::Slot;
 const MIN_PROGRESS: usize = 64 * 1024;
 
 /// The most unsent bytes in the kernel, so that unread data stays where it is counted.
+#[cfg(target_os = "linux")]
 const MAX_UNSENT: u32 = 128 * 1024;
 
 /// The time to wait for more data from a silent client when closing.
@@ -55,7 +55,8 @@ struct Lingering {
 impl Socket {
     pub(super) fn new(stream: TcpStream, write_timeout: Duration, slot: Arc<Slot>) -> Self {
         // If the system does not support the option, its own limit applies.
-        let _unsupported = SockRef::from(&stream).set_tcp_notsent_lowat(MAX_UNSENT);
+        #[cfg(target_os = "linux")]
+        let _unsupported = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(MAX_UNSENT);
         Self { stream, write_timeout, slot, stalled: None, lingering: None }
     }
 
