@@ -10,7 +10,15 @@ const PATIENCE = 60_000;
 
 /** Returns the path of the program: that of the variable `STEWARD_BIN`, or the one of this platform's package. */
 function findSteward() {
-  if (process.env.STEWARD_BIN) return process.env.STEWARD_BIN;
+  const named = process.env.STEWARD_BIN;
+  if (named) {
+    try {
+      accessSync(named, constants.X_OK);
+    } catch {
+      throw new Error(`The variable STEWARD_BIN names no program: ${named}`);
+    }
+    return named;
+  }
   const name = `steward-server-${process.platform}-${process.arch}`;
   try {
     return path.join(path.dirname(require.resolve(`${name}/package.json`)), "steward");
@@ -145,8 +153,18 @@ class Server extends Place {
   async control(method, path, body) {
     const headers = { "Content-Type": "application/json" };
     const text = body === undefined ? undefined : JSON.stringify(body);
-    const response = await fetch(this.testUrl + path, { method, headers, body: text });
-    const answer = await response.text();
+    const call = async () => {
+      const response = await fetch(this.testUrl + path, { method, headers, body: text });
+      return [response, await response.text()];
+    };
+    const answered = await Promise.race([call().catch((error) => error), this.#ended]);
+    if (!Array.isArray(answered)) {
+      // A connection fails a moment before the end of the process is known.
+      await Promise.race([this.#ended, new Promise((resolve) => { setTimeout(resolve, 1000); })]);
+      const ended = this.#process.exitCode ?? this.#process.signalCode;
+      throw ended === null ? answered : new Error(howItEnded(this.#process, this.#log));
+    }
+    const [response, answer] = answered;
     if (!response.ok) throw new ControlError(response.status, JSON.parse(answer));
     return answer ? JSON.parse(answer) : {};
   }
@@ -162,6 +180,10 @@ class Server extends Place {
   }
 }
 
+function howItEnded(child, log) {
+  return `steward test ended with ${child.exitCode ?? child.signalCode}: ${log.text.trim()}`;
+}
+
 /** Starts a server. */
 async function startSteward({ data, now, random, strict = false, args = [], binary } = {}) {
   const flags = Object.entries({ "--from": data, "--now": now, "--random": random });
@@ -169,7 +191,8 @@ async function startSteward({ data, now, random, strict = false, args = [], bina
   const all = ["test", "--json", "--until-stdin-closes", ...given, ...(strict ? ["--strict"] : []), ...args];
   const program = binary ?? findSteward();
   accessSync(program, constants.X_OK);
-  const child = spawn(program, all, { stdio: ["pipe", "pipe", "pipe"] });
+  // In a session of its own, an interrupt from the terminal ends the tests before it ends the server.
+  const child = spawn(program, all, { stdio: ["pipe", "pipe", "pipe"], detached: true });
   const log = { text: "" };
   child.stderr.setEncoding("utf8").on("data", (text) => { log.text += text; });
   // It ends with stdin, also while it is written to.
@@ -183,10 +206,17 @@ async function startSteward({ data, now, random, strict = false, args = [], bina
     });
   });
   const first = await Promise.race([line, ended]);
-  if (typeof first !== "string") throw new Error(`steward test ended with ${child.exitCode}: ${log.text.trim()}`);
+  if (typeof first !== "string") throw new Error(howItEnded(child, log));
+  let ready;
+  try {
+    ready = JSON.parse(first);
+  } catch {
+    child.kill("SIGKILL");
+    throw new Error(`${program} is not Steward: ${first.trim()}`);
+  }
   // A test that forgets to close the server ends all the same, and the server with it.
   for (const part of [child, child.stdin, child.stdout, child.stderr]) part.unref();
-  return new Server(child, ended, log, JSON.parse(first));
+  return new Server(child, ended, log, ready);
 }
 
-module.exports = { Clock, ControlError, Organization, Server, findSteward, startSteward };
+module.exports = { ControlError, findSteward, startSteward };

@@ -81,6 +81,21 @@ test("a server that cannot start says why", async () => {
   await assert.rejects(startSteward({ binary: "/absent" }), { code: "ENOENT" });
 });
 
+test("a server that is gone is named", async () => {
+  const server = await startSteward();
+  process.kill(server.ready.pid, "SIGKILL");
+  await assert.rejects(server.reset(), /ended with SIGKILL/);
+});
+
+test("a variable that names no program is named", async () => {
+  const before = process.env.STEWARD_BIN;
+  process.env.STEWARD_BIN = "/absent";
+  await assert.rejects(startSteward(), /STEWARD_BIN names no program: \/absent/);
+  if (before === undefined) delete process.env.STEWARD_BIN;
+  else process.env.STEWARD_BIN = before;
+  await assert.rejects(startSteward({ binary: "/bin/echo" }), /\/bin\/echo is not Steward/);
+});
+
 test("a server that nobody closes does not keep its process", async () => {
   await startSteward();
 });

@@ -21,7 +21,7 @@ import urllib.request
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 __all__ = ["Clock", "ControlError", "Organization", "Server", "find_steward"]
 
@@ -40,9 +40,14 @@ def find_steward() -> str:
     """
     named = os.environ.get("STEWARD_BIN")
     if named:
-        return named
-    folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user"), str(Path(sys.executable).parent)]
-    for folder in folders:
+        found = shutil.which(named)
+        if found is None:
+            raise FileNotFoundError(f"the variable STEWARD_BIN names no program: {named}")
+        return found
+    of_user = sysconfig.get_path("scripts", f"{os.name}_user")
+    # The last one is that of `pip install --target`.
+    of_target = str(Path(__file__).parents[1] / "bin")
+    for folder in [sysconfig.get_path("scripts"), of_user, str(Path(sys.executable).parent), of_target]:
         found = shutil.which("steward", path=folder)
         if found:
             return found
@@ -199,8 +204,8 @@ class Server(_Place):
             self._args.append("--strict")
         self._args.extend(args)
         self._process: subprocess.Popen[str] | None = None
-        # Not a pipe, which would be full at some time, because nobody reads it.
-        self._log = tempfile.TemporaryFile("w+b")
+        self._log_file: IO[bytes] | None = None
+        self._log = ""
         #: What the server says when it is ready.
         self.ready: Json = {}
 
@@ -208,16 +213,23 @@ class Server(_Place):
         """Starts the server. Raises `RuntimeError` with what it says if it does not."""
         if self._process is not None:
             raise RuntimeError("the server runs")
-        self._log.truncate(0)
+        # Not a pipe, which would be full at some time, because nobody reads it.
+        self._log_file = tempfile.TemporaryFile("w+b")
         pipe = subprocess.PIPE
-        process = subprocess.Popen(self._args, stdin=pipe, stdout=pipe, stderr=self._log, text=True)
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        if not line:
-            process.communicate()
-            raise RuntimeError(f"steward test ended with {process.returncode}: {self.log.strip()}")
-        self._process = process
-        self.ready = json.loads(line)
+        try:
+            # In a session of its own, an interrupt from the terminal ends the tests before it ends the server.
+            self._process = subprocess.Popen(
+                self._args, stdin=pipe, stdout=pipe, stderr=self._log_file, text=True, start_new_session=True
+            )
+            assert self._process.stdout is not None
+            line = self._process.stdout.readline()
+            if not line:
+                self._process.wait(_PATIENCE)
+                raise RuntimeError(self._how_it_ended())
+            self.ready = json.loads(line)
+        except BaseException:
+            self.close()
+            raise
         self.url = self.ready["url"]
         self.test_url: str = self.ready["test_url"]
         self.organization_id = self.ready["organization_id"]
@@ -234,19 +246,30 @@ class Server(_Place):
     @property
     def log(self) -> str:
         """What the server has logged."""
-        size = os.fstat(self._log.fileno()).st_size
-        return os.pread(self._log.fileno(), size, 0).decode(errors="replace")
+        if self._log_file is None:
+            return self._log
+        file = self._log_file.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
+
+    def _how_it_ended(self) -> str:
+        code = self._process and self._process.poll()
+        return f"steward test ended with {code}: {self.log.strip()}"
 
     def close(self) -> None:
         """Ends the server."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        try:
-            process.communicate(timeout=_PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+        if process is not None:
+            # A child that this process forked may keep the server's stdin open.
+            process.terminate()
+            try:
+                process.communicate(timeout=_PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+        if self._log_file is not None:
+            self._log = self.log
+            self._log_file.close()
+            self._log_file = None
 
     def __enter__(self) -> Server:
         return self.start()
@@ -279,8 +302,10 @@ class Server(_Place):
     def control(self, method: str, path: str, body: object = None) -> Json:
         """Calls the control plane. Returns the JSON of the response, or an empty object without one.
 
-        Raises `ControlError` for any status but 2xx.
+        Raises `ControlError` for any status but 2xx, and `RuntimeError` if the server does not run.
         """
+        if self._process is None:
+            raise RuntimeError("the server does not run")
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.test_url + path, data=data, method=method)
         request.add_header("Content-Type", "application/json")
@@ -290,4 +315,8 @@ class Server(_Place):
         except urllib.error.HTTPError as error:
             with error:
                 raise ControlError(error.code, json.loads(error.read())) from None
+        except OSError:
+            if self._process.poll() is None:
+                raise
+            raise RuntimeError(self._how_it_ended()) from None
         return json.loads(text) if text else {}

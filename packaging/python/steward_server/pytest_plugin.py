@@ -15,7 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    marker = "steward(reset=False, **organization): begin with a reset instead of an organization of its own, or make it so"
+    marker = "steward(reset=False, **organization): begin and end with a reset instead of an organization of its own, or make it so"
     config.addinivalue_line("markers", marker)
 
 
@@ -34,7 +34,8 @@ def steward(request: pytest.FixtureRequest, steward_server: Server) -> Iterator[
     if wanted.pop("reset", False):
         steward_server.reset()
         yield steward_server
+        steward_server.reset()
     else:
         yield steward_server.organization(**wanted)
-    # They concern all organizations.
-    steward_server.faults()
+        # They concern all organizations.
+        steward_server.faults()

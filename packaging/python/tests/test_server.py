@@ -1,12 +1,16 @@
 """Tests of the package, run by its own fixtures."""
 
 import json
+import multiprocessing
 import os
+import signal
+import time
 import urllib.error
 import urllib.request
 
 import pytest
 
+import steward_server
 from steward_server import ControlError, Organization, Server
 
 
@@ -107,3 +111,36 @@ def test_server_that_cannot_start_says_why(tmp_path):
         Server(data=tmp_path / "absent").start()
     with pytest.raises(FileNotFoundError):
         Server(binary=str(tmp_path / "absent")).start()
+
+
+def test_server_ends_although_a_forked_child_holds_its_stdin(monkeypatch):
+    monkeypatch.setattr(steward_server, "_PATIENCE", 5.0)
+    server = Server(args=["--log=info"]).start()
+    child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
+    child.start()
+    process = server._process
+    server.close()
+    child.kill()
+    child.join()
+    assert process.returncode == 0
+    first = server.log
+    with server:
+        pass
+    assert json.loads(first.splitlines()[0]) and json.loads(server.log.splitlines()[0])
+
+
+def test_server_that_is_gone_is_named():
+    server = Server()
+    with pytest.raises(RuntimeError, match="does not run"):
+        server.reset()
+    with server:
+        os.kill(server.ready["pid"], signal.SIGKILL)
+        server._process.wait()
+        with pytest.raises(RuntimeError, match="ended with -9"):
+            server.reset()
+
+
+def test_variable_that_names_no_program_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("STEWARD_BIN", str(tmp_path / "absent"))
+    with pytest.raises(FileNotFoundError, match="STEWARD_BIN"):
+        Server()
