@@ -156,26 +156,17 @@ fn state_is_replaced_between_requests_and_stalled_ones_end() {
     run.call("PUT", "snapshots/kept", None);
     let end = std::sync::atomic::AtomicBool::new(false);
     thread::scope(|scope| {
-        let writers: Vec<_> = (0..64)
+        // Few enough that even on a busy machine each request ends within the second that it has before the state is replaced.
+        let writers: Vec<_> = (0..8)
             .map(|writer| {
                 let (run, end) = (&run, &end);
                 scope.spawn(move || {
                     let mut connection = run.server.connect();
-                    let new = json!({ "name": format!("of {writer}") }).to_string();
-                    let mut made = 0;
+                    let new = json!({ "name": format!("of {writer}") });
                     while !end.load(std::sync::atomic::Ordering::Relaxed) {
-                        let sent = request("POST", DASHBOARDS, OWNER_KEY, "", &new);
-                        connection.write(sent).expect("sent");
-                        let reply = connection.reply().expect("a response");
-                        // A busy machine may take longer than the second that a request has to end.
-                        if reply.status == 503 {
-                            reply.assert_error(503, "server_error", "unavailable");
-                        } else {
-                            assert_eq!(reply.status, 201);
-                            made += 1;
-                        }
+                        let made = connection.send("POST", DASHBOARDS, OWNER_KEY, Some(&new));
+                        assert_eq!(made.expect("a response").status, 201);
                     }
-                    made
                 })
             })
             .collect();
@@ -183,8 +174,9 @@ fn state_is_replaced_between_requests_and_stalled_ones_end() {
             run.done("POST", "snapshots/kept/restore");
         }
         end.store(true, std::sync::atomic::Ordering::Relaxed);
-        let made: u32 = writers.into_iter().map(|writer| writer.join().expect("no other")).sum();
-        assert!(made > 64, "{made}");
+        for writer in writers {
+            writer.join().expect("only 201");
+        }
     });
     let mut stalled = run.server.connect();
     stalled.begin(DASHBOARDS, OWNER_KEY, 100);
